@@ -19,7 +19,7 @@ use server::identity::IdentityChoice;
 use server::public_address::ReverseProxy;
 use server::stack::Stack;
 use server::token::{Admission, Token};
-use stream::Device;
+use stream::DrawDevice;
 
 use crate::cli::{self, AccessOptions, DeviceOptions, ListenOptions};
 use crate::progress::{self, ProgressOutput};
@@ -62,11 +62,11 @@ pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
 }
 
 /// Returns the device that draws.
-pub(crate) fn device(options: DeviceOptions) -> Device {
+pub(crate) fn device(options: DeviceOptions) -> DrawDevice {
     match options.device {
-        cli::DeviceChoice::Auto => Device::Auto,
-        cli::DeviceChoice::Cpu => Device::Cpu,
-        cli::DeviceChoice::Gpu => Device::Gpu,
+        cli::DeviceChoice::Auto => DrawDevice::Auto,
+        cli::DeviceChoice::Cpu => DrawDevice::Cpu,
+        cli::DeviceChoice::Gpu => DrawDevice::Gpu,
     }
 }
 

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 use session::Limit;
-use stream::{ColorRange, Device, FilmSlabs, Means, Still};
+use stream::{ColorRange, DrawDevice, DrawResources, FilmSlabs, Still};
 use view::{FIELDS, find_keyword, similar};
 
 use crate::connection::Connection;
@@ -126,8 +126,8 @@ pub(crate) fn render<'py>(
     let slabs =
         slabs.map(|(is_across_axis, count, reduction)| FilmSlabs { is_across_axis, count, reduction });
     let (bytes, lacks, slabs) = wait(py, async move {
-        let means = Means::open(device, memory_bytes).await?;
-        let still = picture::still(&stack.source, &request, size, means, slabs, |_, _| ()).await?;
+        let resources = DrawResources::open(device, memory_bytes).await?;
+        let still = picture::still(&stack.source, &request, size, resources, slabs, |_, _| ()).await?;
         let (bytes, lacks) = drawn(&still, &pixels);
         Ok((bytes, lacks, still.slabs))
     })?;
@@ -140,11 +140,11 @@ fn drawn(still: &Still, pixels: &PixelFormat) -> (Vec<u8>, Option<String>) {
     (bytes, (!is_as_wanted).then(|| still.truth.text.clone()))
 }
 
-fn device_named(name: &str) -> Result<Device> {
+fn device_named(name: &str) -> Result<DrawDevice> {
     match name {
-        "auto" => Ok(Device::Auto),
-        "cpu" => Ok(Device::Cpu),
-        "gpu" => Ok(Device::Gpu),
+        "auto" => Ok(DrawDevice::Auto),
+        "cpu" => Ok(DrawDevice::Cpu),
+        "gpu" => Ok(DrawDevice::Gpu),
         _ => Err(Error::invalid(format!("expected the device auto, cpu or gpu, found `{name}`"))),
     }
 }

@@ -13,7 +13,7 @@ use node::memory::MemoryBudget;
 use render::ImageSize;
 use serde_json::json;
 use server::stack::Stack;
-use stream::{Device, Means, Painter, RankChannels, RankGroup};
+use stream::{DrawDevice, DrawResources, Painter, RankChannels, RankGroup};
 
 use crate::cli::{self, RenderOptions};
 use crate::common::{context, device, memory, open, print, say};
@@ -35,14 +35,14 @@ pub(crate) async fn run(options: &RenderOptions, ranks: Option<RankChannels>) ->
         Some(others) => agreed(others, order).await?,
     };
     // If any process failed to begin, the first one reports the reason.
-    let Some(RenderJob { request, size, company, stack, means }) = order else { return Ok(()) };
-    let painter = Arc::clone(means.painter());
+    let Some(RenderJob { request, size, company, stack, resources }) = order else { return Ok(()) };
+    let painter = Arc::clone(resources.painter());
     let is_several = request.is_several() || is_film(&options.output)?;
     let (unit, what) =
         if is_several { (ProgressUnit::Pictures, "drawing") } else { (ProgressUnit::Blocks, "fetching") };
     let meter = ProgressMeter::new(unit, progress);
     let on_progress = |done, total| meter.set(what, done, total);
-    let drawn = draw(&stack.source, &request, size, means, company, &options.output, on_progress).await;
+    let drawn = draw(&stack.source, &request, size, resources, company, &options.output, on_progress).await;
     meter.clear();
     // The first of several processes has the pictures, and reports them.
     drawn?.map_or(Ok(()), |drawn| report(options, &painter, is_several, drawn))
@@ -54,7 +54,7 @@ struct RenderJob {
     size: ImageSize,
     company: Option<RankGroup>,
     stack: Stack,
-    means: Means,
+    resources: DrawResources,
 }
 
 /// Prepares drawing: reads options, opens data.
@@ -72,9 +72,9 @@ async fn ready(options: &RenderOptions, ranks: Option<RankChannels>, progress: P
         request.picture.fields.set("array", &array.into())?;
     }
     // Ranks draw on the CPU.
-    let device = if company.is_none() { device(options.drawing) } else { Device::Cpu };
-    let means = Means::open(device, budget.render).await?;
-    Ok(RenderJob { request, size, company, stack, means })
+    let device = if company.is_none() { device(options.drawing) } else { DrawDevice::Cpu };
+    let resources = DrawResources::open(device, budget.render).await?;
+    Ok(RenderJob { request, size, company, stack, resources })
 }
 
 /// Reports the pictures and the devices that drew them.

@@ -3,7 +3,7 @@
 use array::{Error, Result};
 use node::view;
 use server::connections::Limits;
-use stream::{Device, RankChannels};
+use stream::{DrawDevice, RankChannels};
 
 use crate::cli::{self, CutChoice, ViewCommandOptions};
 use crate::common::{ServerPurpose, device, print, server, viewer_line, warn_of_port};
@@ -29,7 +29,7 @@ pub(crate) async fn run(options: &ViewCommandOptions, ranks: Option<RankChannels
     if let Some(ranks) = assisting {
         return view::assist(&server, ranks).await;
     }
-    let device = if ranks.is_some() { Device::Cpu } else { device(options.drawing) };
+    let device = if ranks.is_some() { DrawDevice::Cpu } else { device(options.drawing) };
     let node = view::start(&server, first_view, device, ranks).await?;
     if is_json {
         print(&viewer_line(&node).to_string())?;

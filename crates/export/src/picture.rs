@@ -6,7 +6,7 @@ use std::sync::Arc;
 use array::{ArrayInfo, AxisKind, Dataset, Error, Result, Source};
 use render::{ImageSize, VolumeView, stereo};
 use serde_json::{Map, Value, json};
-use stream::{ColorRange, Film, FilmRequest, FilmSlabs, Means, PixelPrecision, Regridded, Still};
+use stream::{ColorRange, DrawResources, Film, FilmRequest, FilmSlabs, PixelPrecision, Regridded, Still};
 use view::{Mode, SpaceAxis, View, ViewRequest, side};
 
 /// Request for a picture, in the form of the command line.
@@ -112,7 +112,7 @@ pub async fn still(
     source: &Arc<dyn Source>,
     request: &PictureRequest,
     size: ImageSize,
-    means: Means,
+    resources: DrawResources,
     slabs: Option<FilmSlabs>,
     progress: impl FnMut(u64, u64),
 ) -> Result<Still> {
@@ -124,7 +124,7 @@ pub async fn still(
         color_map: color_map(request)?,
         range: request.range,
         size,
-        means,
+        resources,
         slabs,
         rank_group: None,
         pixels: PixelPrecision::default(),

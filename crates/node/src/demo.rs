@@ -87,7 +87,7 @@ pub async fn start(options: &ServerOptions) -> Result<RunningDemo> {
         context: with(MemoryBudget::viewing(half)),
         ..options.clone()
     };
-    let viewer = view::start(&viewing, None, stream::Device::Auto, None).await?;
+    let viewer = view::start(&viewing, None, stream::DrawDevice::Auto, None).await?;
     Ok(RunningDemo { data_url: url.to_string(), viewer, server: running })
 }
 

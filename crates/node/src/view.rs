@@ -11,7 +11,7 @@ use client::reading::read_batches;
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use server::exports::Export;
-use stream::{Device, Means, RankChannels, Regridded, Session, run_worker};
+use stream::{DrawDevice, DrawResources, RankChannels, Regridded, Session, run_worker};
 use view::View;
 
 use crate::interpret::InterpretHandler;
@@ -31,7 +31,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 pub async fn start(
     options: &ServerOptions,
     first_view: Option<View>,
-    device: Device,
+    device: DrawDevice,
     ranks: Option<RankChannels>,
 ) -> Result<ServerNode> {
     store::step_back();
@@ -44,14 +44,14 @@ pub async fn start(
     let first_view =
         first_view.or_else(|| (!named.is_empty()).then(|| View { array: named, ..View::default() }));
     let memory_bytes = options.context.budget.render;
-    let means = Means::open(device, memory_bytes).await?;
+    let resources = DrawResources::open(device, memory_bytes).await?;
     let worked = Arc::clone(&export);
     let work = Arc::new(move |task| worked.open_stack().and_then(|stack| stack.work.share(task)));
     // Each rank opens the file itself.
     let has_ranks = ranks.is_some();
     let session = match ranks {
-        Some(ranks) => Session::begin_with_ranks(dataset, source, means, first_view, work, ranks)?,
-        None => Session::begin(dataset, source, means, first_view, work)?,
+        Some(ranks) => Session::begin_with_ranks(dataset, source, resources, first_view, work, ranks)?,
+        None => Session::begin(dataset, source, resources, first_view, work)?,
     }
     .telling_axes(regridded);
     let mut registry = of_data_server();
@@ -95,8 +95,8 @@ pub async fn assist(options: &ServerOptions, ranks: RankChannels) -> Result<()> 
     store::step_back();
     let shared = node::open(options).await?;
     let source = Arc::new(Regridded::open(Arc::new(LatestData(shared.exports.find("").await?))).await?);
-    let means = Means::open(Device::Cpu, options.context.budget.render).await?;
-    run_worker(source, means, ranks).await
+    let resources = DrawResources::open(DrawDevice::Cpu, options.context.budget.render).await?;
+    run_worker(source, resources, ranks).await
 }
 
 /// The current data of an export: another description may be of other data.

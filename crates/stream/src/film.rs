@@ -16,7 +16,7 @@ use view::{ColorBy, Transfer, View};
 
 use crate::encode::slabs::FilmSlabs;
 use crate::loading::volume::{Volume, VolumeSubscription};
-use crate::painter::Means;
+use crate::painter::DrawResources;
 use crate::ranks::launcher::{LaunchedRanks, Launcher, PixelPrecision, RankGroup, coarsest_demand};
 use crate::still::Still;
 use crate::tasks::{CancelOnDrop, blocking};
@@ -51,10 +51,10 @@ pub struct FilmRequest {
     /// Pixels.
     pub size: ImageSize,
     /// Memory limit of blocks, and the painter.
-    pub means: Means,
+    pub resources: DrawResources,
     /// Slabs beside each picture: not of stereo pairs, nor beside isosurfaces, slices and extreme values, nor by several ranks.
     pub slabs: Option<FilmSlabs>,
-    /// Other ranks that draw, on the CPU: the pictures are those of one rank but for rounding. `means` are
+    /// Other ranks that draw, on the CPU: the pictures are those of one rank but for rounding. `resources` are
     /// then those of this rank, or those of all threads together.
     pub rank_group: Option<RankGroup>,
     /// How the company hands pictures over.
@@ -122,8 +122,8 @@ impl Film {
         dataset: Arc<Dataset>,
         request: FilmRequest,
     ) -> Result<Self> {
-        let FilmRequest { views, color_map, range, size, means, slabs, rank_group, pixels } = request;
-        check_memory(means.memory_bytes)?;
+        let FilmRequest { views, color_map, range, size, resources, slabs, rank_group, pixels } = request;
+        check_memory(resources.memory_bytes)?;
         dataset.check()?;
         for view in &views {
             view.check()?;
@@ -135,14 +135,15 @@ impl Film {
             views.into_iter().map(|view| with_camera(view, &dataset, size)).collect::<Result<_>>()?;
         let mut views = views.into_iter();
         let first = views.next().ok_or_else(|| Error::invalid("expected a view to draw, found none"))?;
-        let (launcher, means, workers) = match rank_group {
-            None => (None, means, JoinSet::new()),
+        let (launcher, resources, workers) = match rank_group {
+            None => (None, resources, JoinSet::new()),
             Some(rank_group) => {
-                let LaunchedRanks { ranks, means, workers } = rank_group.launch(&source, means)?;
-                (Some(Launcher::new(ranks)?), means, workers)
+                let LaunchedRanks { ranks, resources, workers } = rank_group.launch(&source, resources)?;
+                (Some(Launcher::new(ranks)?), resources, workers)
             }
         };
-        let shared = SharedState::new(Arc::clone(&dataset), source, means, first.clone(), Arc::new(|_| None));
+        let shared =
+            SharedState::new(Arc::clone(&dataset), source, resources, first.clone(), Arc::new(|_| None));
         let shared = Arc::new(shared.with_launcher(launcher));
         let mut feeding = JoinSet::new();
         let fed = Arc::clone(&shared);

@@ -35,7 +35,7 @@ pub use encode::{JPEG_QUALITY, Jpeg, PictureEncoder, Png};
 pub use film::{ColorRange, Film, FilmRequest};
 pub use loading::loader::{ATTEMPTS_UNTIL_FAILED, FIRST_BACKOFF, LONGEST_BACKOFF, MAX_WANTS_IN_FLIGHT};
 pub use loading::regrid::Regridded;
-pub use painter::{Device, Means, Painter};
+pub use painter::{DrawDevice, DrawResources, Painter};
 pub use ranks::launcher::{PixelPrecision, RankChannels, RankGroup};
 pub use ranks::worker::run_worker;
 pub use still::{Still, StillRequest, render_still};

@@ -16,7 +16,7 @@ use crate::tasks::blocking;
 
 /// Device on which pictures are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Device {
+pub enum DrawDevice {
     /// On a graphics processor where there is one, never one in software; what it cannot draw the CPU draws.
     #[default]
     Auto,
@@ -28,37 +28,37 @@ pub enum Device {
 
 /// Resources of a session for drawing: memory and a painter.
 #[derive(Clone, Debug)]
-pub struct Means {
+pub struct DrawResources {
     /// For blocks that are ready to be drawn and blocks on their way, bytes.
     pub(crate) memory_bytes: u64,
     pub(crate) painter: Arc<Painter>,
 }
 
-impl Means {
+impl DrawResources {
     /// Opens a graphics processor where that is asked for. It may hold as much as `memory_bytes` in its own memory; one in
     /// software gets half of the memory here. Takes some 100 ms where there is one.
     ///
     /// # Errors
-    /// With [`Device::Gpu`] where there is none, or none that will do.
+    /// With [`DrawDevice::Gpu`] where there is none, or none that will do.
     ///
     /// # Cancel safety
     /// Safe: what was opened is closed.
-    pub async fn open(device: Device, memory_bytes: u64) -> Result<Self> {
+    pub async fn open(device: DrawDevice, memory_bytes: u64) -> Result<Self> {
         blocking(move || Self::new(device, memory_bytes)).await?
     }
 
-    fn new(device: Device, memory_bytes: u64) -> Result<Self> {
+    fn new(device: DrawDevice, memory_bytes: u64) -> Result<Self> {
         let mut reason = None;
         let opened = match device {
-            Device::Cpu => None,
-            Device::Auto => match GpuCaster::open(Accept::Hardware, memory_bytes) {
+            DrawDevice::Cpu => None,
+            DrawDevice::Auto => match GpuCaster::open(Accept::Hardware, memory_bytes) {
                 Ok(caster) => Some(caster),
                 Err(error) => {
                     reason = Some(error.to_string());
                     None
                 }
             },
-            Device::Gpu => Some(GpuCaster::open(Accept::Any, memory_bytes)?),
+            DrawDevice::Gpu => Some(GpuCaster::open(Accept::Any, memory_bytes)?),
         };
         let shared = opened.as_ref().is_some_and(GpuCaster::is_software);
         if let Some(caster) = opened.as_ref().filter(|_| shared) {
@@ -67,7 +67,7 @@ impl Means {
         let memory_bytes = if shared { memory_bytes / 2 } else { memory_bytes };
         let painter = Painter {
             opened,
-            is_demanded: device == Device::Gpu,
+            is_demanded: device == DrawDevice::Gpu,
             has_failed: AtomicBool::new(false),
             reason: Mutex::new(reason),
         };
@@ -82,7 +82,7 @@ impl Means {
 }
 
 /// All on the CPU.
-impl From<u64> for Means {
+impl From<u64> for DrawResources {
     fn from(memory_bytes: u64) -> Self {
         Self { memory_bytes, painter: Arc::default() }
     }
@@ -129,7 +129,7 @@ impl Painter {
     /// Draws; blocks the thread. `patience`: what a graphics processor does where it has not all blocks yet.
     ///
     /// # Errors
-    /// Those of [`render::cast`]; with [`Device::Gpu`] also for what the graphics processor cannot draw.
+    /// Those of [`render::cast`]; with [`DrawDevice::Gpu`] also for what the graphics processor cannot draw.
     pub(crate) fn cast(
         &self,
         scene: &Scene,

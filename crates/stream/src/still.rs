@@ -8,7 +8,7 @@ use session::{Truth, Values};
 use view::View;
 
 use crate::film::{ColorRange, Film, FilmRequest};
-use crate::painter::Means;
+use crate::painter::DrawResources;
 use crate::ranks::launcher::PixelPrecision;
 
 /// Description of a still picture to draw.
@@ -21,7 +21,7 @@ pub struct StillRequest {
     /// Pixels.
     pub size: ImageSize,
     /// Memory limit of blocks, and the painter.
-    pub means: Means,
+    pub resources: DrawResources,
 }
 
 /// A finished picture.
@@ -54,7 +54,7 @@ pub async fn render_still(
     request: StillRequest,
     progress: impl FnMut(u64, u64),
 ) -> Result<Still> {
-    let StillRequest { view, color_map, size, means } = request;
+    let StillRequest { view, color_map, size, resources } = request;
     let range = ColorRange::Usual;
     let dataset = source.describe().await?;
     let view = view.map_or_else(|| View::first_of(&dataset), Ok)?;
@@ -64,7 +64,7 @@ pub async fn render_still(
         color_map,
         range,
         size,
-        means,
+        resources,
         slabs: None,
         rank_group: None,
         pixels: PixelPrecision::default(),

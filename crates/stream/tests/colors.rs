@@ -38,13 +38,13 @@ fn join_with(session: &Session, width: u32, height: u32) -> Viewer {
 
 /// All pictures, each with what was asked for when it was finished.
 async fn film_of(data: &Pyramid, views: Vec<View>) -> Vec<(Still, Vec<array::BlockKey>)> {
-    let (means, pixels) = (MEMORY.into(), PixelPrecision::default());
+    let (resources, pixels) = (MEMORY.into(), PixelPrecision::default());
     let request = FilmRequest {
         views,
         color_map: None,
         range: Default::default(),
         size: SIZE,
-        means,
+        resources,
         slabs: None,
         rank_group: None,
         pixels,
@@ -84,7 +84,7 @@ async fn colors_of_another_array_are_chosen_fetched_once_and_shown_with_the_same
         view: Some(ada.view.clone()),
         color_map: None,
         size: ImageSize { width: 128, height: 96 },
-        means: MEMORY.into(),
+        resources: MEMORY.into(),
     };
     let still = render_still(data.source(), request.clone(), |_, _| {}).await.unwrap();
     let background = ada.view.background.map(|c| f32::from(c) / 255.0);

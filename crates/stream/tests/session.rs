@@ -15,8 +15,8 @@ use render::{Background, ImageSize};
 use serde_json::json;
 use session::{Codec, Item, Join, Limit, Role, State};
 use stream::{
-    Device, Film, FilmRequest, FilmSlabs, MAX_FRAMES_IN_FLIGHT, Means, PixelPrecision, Session, StillRequest,
-    render_still,
+    DrawDevice, DrawResources, Film, FilmRequest, FilmSlabs, MAX_FRAMES_IN_FLIGHT, PixelPrecision, Session,
+    StillRequest, render_still,
 };
 use support::{Pyramid, Viewer};
 
@@ -125,7 +125,7 @@ async fn the_last_picture_is_exact_and_equals_a_still() {
         view: Some(ada.view.clone()),
         color_map: None,
         size: ImageSize { width: 128, height: 96 },
-        means: MEMORY.into(),
+        resources: MEMORY.into(),
     };
     let still = render_still(data.source(), request, |_, _| {}).await.unwrap();
     let background = ada.view.background.map(|c| f32::from(c) / 255.0);
@@ -138,7 +138,7 @@ async fn the_last_picture_is_exact_and_equals_a_still() {
 async fn a_still_is_always_the_same_and_says_how_far_it_is() {
     let data = Pyramid::new(64, 16, 1);
     let size = ImageSize { width: 90, height: 70 };
-    let request = StillRequest { view: None, color_map: None, size, means: MEMORY.into() };
+    let request = StillRequest { view: None, color_map: None, size, resources: MEMORY.into() };
     let mut heard = Vec::new();
     let one = render_still(data.source(), request.clone(), |n, of| heard.push((n, of))).await.unwrap();
     let two = render_still(data.source(), request, |_, _| {}).await.unwrap();
@@ -156,7 +156,7 @@ async fn a_stereo_pair_is_two_pictures_side_by_side() {
     let still = async |stereo, width| {
         let view = Some(view::View { stereo, ..view.clone() });
         let size = ImageSize { width, height: 70 };
-        let request = StillRequest { view, color_map: None, size, means: MEMORY.into() };
+        let request = StillRequest { view, color_map: None, size, resources: MEMORY.into() };
         render_still(data.source(), request, |_, _| {}).await.unwrap()
     };
     let half = |still: &stream::Still, from: usize| -> Vec<[f32; 4]> {
@@ -180,7 +180,7 @@ async fn parallel_rays_have_no_stereo_pair() {
         "projection": {"orthographic": {"height_world": 90}}});
     let view: view::View = serde_json::from_value(json!({"camera": camera, "stereo": 0.05})).unwrap();
     let size = ImageSize { width: 90, height: 70 };
-    let request = StillRequest { view: Some(view), color_map: None, size, means: MEMORY.into() };
+    let request = StillRequest { view: Some(view), color_map: None, size, resources: MEMORY.into() };
     let error = render_still(data.source(), request, |_, _| {}).await.unwrap_err().to_string();
     assert!(error.contains("perspective"), "{error}");
 }
@@ -192,7 +192,7 @@ fn film_request(views: Vec<view::View>, size: ImageSize, slabs: Option<FilmSlabs
         color_map: None,
         range: Default::default(),
         size,
-        means: MEMORY.into(),
+        resources: MEMORY.into(),
         slabs,
         rank_group: None,
         pixels,
@@ -226,7 +226,7 @@ async fn the_blocks_of_a_film_s_next_picture_come_while_one_is_drawn() {
             view: Some(still.view.clone()),
             color_map: None,
             size: still.image.size,
-            means: MEMORY.into(),
+            resources: MEMORY.into(),
         };
         let alone = render_still(data.source(), request, |_, _| {}).await.unwrap();
         assert_eq!(alone.image, still.image, "picture {number}");
@@ -251,8 +251,12 @@ async fn slabs_come_beside_each_picture_with_the_blocks_of_their_guard_band() {
         let mut film = Film::open(data.source(), request).await.unwrap();
         for _ in 0..2 {
             let still = film.next(|_, _| {}).await.unwrap().unwrap();
-            let plain =
-                StillRequest { view: Some(still.view.clone()), color_map: None, size, means: MEMORY.into() };
+            let plain = StillRequest {
+                view: Some(still.view.clone()),
+                color_map: None,
+                size,
+                resources: MEMORY.into(),
+            };
             let plain = render_still(data.source(), plain, |_, _| {}).await.unwrap();
             assert_eq!(still.image, plain.image, "slabs beside it change nothing");
             let slabs = still.slabs.unwrap();
@@ -265,8 +269,12 @@ async fn slabs_come_beside_each_picture_with_the_blocks_of_their_guard_band() {
             // What the guard band shows is the picture of its camera, blocks beside the first picture included.
             let view = json!({ "camera": slabs.camera });
             let view = still.view.merged(view.as_object().unwrap()).unwrap();
-            let wide =
-                StillRequest { view: Some(view), color_map: None, size: slabs.size, means: MEMORY.into() };
+            let wide = StillRequest {
+                view: Some(view),
+                color_map: None,
+                size: slabs.size,
+                resources: MEMORY.into(),
+            };
             let wide = render_still(data.source(), wide, |_, _| {}).await.unwrap();
             let drawn = slabs.draw(&slabs.camera, slabs.size).unwrap();
             let apart = drawn.rgba.iter().flatten().zip(wide.image.rgba.iter().flatten());
@@ -321,9 +329,9 @@ async fn a_camera_that_travels_asks_for_no_block_twice() {
 }
 
 /// Means with a graphics processor; `None` on a machine without one, unless one is demanded.
-async fn gpu_means() -> Option<Means> {
-    match Means::open(Device::Gpu, MEMORY).await {
-        Ok(means) => Some(means),
+async fn gpu_means() -> Option<DrawResources> {
+    match DrawResources::open(DrawDevice::Gpu, MEMORY).await {
+        Ok(resources) => Some(resources),
         Err(error) => {
             assert!(std::env::var_os("CORRIDOR_TEST_GPU").is_none(), "CORRIDOR_TEST_GPU is set: {error}");
             eprintln!("skipped: {error}");
@@ -341,14 +349,14 @@ fn assert_alike(a: &render::Image, b: &render::Image) {
 
 #[tokio::test]
 async fn a_still_on_a_graphics_processor_is_that_of_the_cpu_and_where_it_fails_the_cpu_goes_on() {
-    let Some(means) = gpu_means().await else { return };
-    let painter = Arc::clone(means.painter());
+    let Some(resources) = gpu_means().await else { return };
+    let painter = Arc::clone(resources.painter());
     assert!(painter.is_gpu());
     let data = Pyramid::new(64, 16, 1);
     let size = ImageSize { width: 90, height: 70 };
-    let on_cpu = StillRequest { view: None, color_map: None, size, means: MEMORY.into() };
+    let on_cpu = StillRequest { view: None, color_map: None, size, resources: MEMORY.into() };
     let expected = render_still(data.source(), on_cpu.clone(), |_, _| {}).await.unwrap();
-    let request = StillRequest { means, ..on_cpu };
+    let request = StillRequest { resources, ..on_cpu };
     let found = render_still(data.source(), request.clone(), |_, _| {}).await.unwrap();
     assert_eq!(expected.truth.exact, found.truth.exact);
     assert_alike(&expected.image, &found.image);
@@ -364,13 +372,13 @@ async fn a_still_on_a_graphics_processor_is_that_of_the_cpu_and_where_it_fails_t
 
 #[tokio::test]
 async fn what_a_graphics_processor_cannot_draw_is_said_with_a_way_out() {
-    let Some(means) = gpu_means().await else { return };
+    let Some(resources) = gpu_means().await else { return };
     let mut dataset = one_array("<i4".parse().unwrap(), &[8; 3], &[8; 3]);
     dataset.arrays[0].meaning = Meaning::Labels;
     let elements = (0..8i32.pow(3)).flat_map(|i| (i / 99).to_le_bytes()).collect();
     let source = Arc::new(MemorySource::new(dataset, vec![vec![elements]]).unwrap());
     let size = ImageSize { width: 20, height: 16 };
-    let request = StillRequest { view: None, color_map: None, size, means };
+    let request = StillRequest { view: None, color_map: None, size, resources };
     let error = render_still(source, request, |_, _| {}).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     let said = error.to_string();
@@ -379,10 +387,10 @@ async fn what_a_graphics_processor_cannot_draw_is_said_with_a_way_out() {
 
 #[tokio::test]
 async fn people_look_on_when_a_graphics_processor_fails() {
-    let Some(means) = gpu_means().await else { return };
-    let painter = Arc::clone(means.painter());
+    let Some(resources) = gpu_means().await else { return };
+    let painter = Arc::clone(resources.painter());
     let data = Pyramid::new(64, 16, 1);
-    let session = Session::begin(data.dataset(), data.source(), means, None, Arc::new(|_| None)).unwrap();
+    let session = Session::begin(data.dataset(), data.source(), resources, None, Arc::new(|_| None)).unwrap();
     let mut ada = join(&session);
     let frame = ada.frame(|f| f.truth.exact).await;
     assert!(frame.truth.level_shown == Some(0) && frame.codec == Codec::Png && painter.is_gpu());
@@ -401,7 +409,7 @@ async fn a_still_in_portrait_shows_all_of_the_volume() {
         serde_json::from_value(json!({"range": [0, 255], "map": "gray", "opacity": [[0, 0.5]]})).unwrap(),
     );
     let size = ImageSize { width: 48, height: 96 };
-    let request = StillRequest { view: Some(view), color_map: None, size, means: MEMORY.into() };
+    let request = StillRequest { view: Some(view), color_map: None, size, resources: MEMORY.into() };
     let still = render_still(data.source(), request, |_, _| {}).await.unwrap();
     let seen = |column: usize| still.image.rgba.iter().skip(column).step_by(48).any(|p| p[3] > 0.0);
     assert!(seen(24) && !seen(0) && !seen(47), "nothing is cut off at the sides");
@@ -543,7 +551,7 @@ async fn a_block_that_cannot_be_had_is_said_not_waited_for() {
 
     data.fail(bad, &Error::corrupt("bad checksum"), 1);
     let size = ImageSize { width: 128, height: 96 };
-    let request = StillRequest { view: None, color_map: None, size, means: MEMORY.into() };
+    let request = StillRequest { view: None, color_map: None, size, resources: MEMORY.into() };
     let error = render_still(data.source(), request, |_, _| {}).await.unwrap_err();
     assert!(error.to_string().contains("bad checksum"), "{error}");
 }

@@ -92,7 +92,7 @@ fn request(views: Vec<View>, ranks: Option<(usize, Method)>, pixels: PixelPrecis
         color_map: None,
         range: Default::default(),
         size: SIZE,
-        means: MEMORY.into(),
+        resources: MEMORY.into(),
         slabs: None,
         rank_group,
         pixels,

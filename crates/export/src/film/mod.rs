@@ -17,8 +17,8 @@ use serde_json::{Map, json};
 use session::{Truth, Values};
 use stream::compose::{self, Communicator};
 use stream::{
-    Film, FilmRequest, FilmSlabs, Means, PixelPrecision, RankGroup, Regridded, camera_in, encode_slabs,
-    run_worker,
+    DrawResources, Film, FilmRequest, FilmSlabs, PixelPrecision, RankGroup, Regridded, camera_in,
+    encode_slabs, run_worker,
 };
 use view::View;
 
@@ -126,7 +126,7 @@ pub async fn draw(
     source: &Arc<dyn Source>,
     request: &PicturesRequest,
     size: ImageSize,
-    means: Means,
+    resources: DrawResources,
     rank_group: Option<RankGroup>,
     output: &Path,
     mut progress: impl FnMut(u64, u64),
@@ -134,7 +134,7 @@ pub async fn draw(
     let kind = PictureFileKind::of(output)?;
     if let Some(RankGroup::Processes(ranks)) = rank_group.as_ref().filter(|rank_group| rank_group.is_worker())
     {
-        run_worker(Arc::new(Regridded::open(Arc::clone(source)).await?), means, ranks.clone()).await?;
+        run_worker(Arc::new(Regridded::open(Arc::clone(source)).await?), resources, ranks.clone()).await?;
         return Ok(None);
     }
     let source = Regridded::open(Arc::clone(source)).await?;
@@ -156,7 +156,7 @@ pub async fn draw(
         color_map,
         range: request.picture.range,
         size,
-        means,
+        resources,
         slabs,
         rank_group,
         pixels,

@@ -92,11 +92,11 @@ impl Drawable {
         all.extend(&self.color_by);
         // In one order everywhere, so that no two wait for one another.
         all.sort_by_key(|volume| Arc::as_ptr(volume));
-        let under_way = all.into_iter().map(|volume| volume.begin_picture()).collect();
+        let guards = all.into_iter().map(|volume| volume.begin_picture()).collect();
         let blocks = match &self.color_by {
             None => self.volume.snapshot(),
             Some(color_by) => self.volume.snapshot().colored_by(&color_by.snapshot()),
         };
-        PictureBlocks { blocks, _picture_guards: under_way }
+        PictureBlocks { blocks, _picture_guards: guards }
     }
 }

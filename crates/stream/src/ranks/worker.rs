@@ -11,7 +11,7 @@ use session::ParticipantId;
 use tokio::task::JoinSet;
 use view::View;
 
-use crate::painter::Means;
+use crate::painter::DrawResources;
 use crate::ranks::launcher::{
     BlockStatus, PictureParts, PixelPrecision, RankChannels, RankOrder, ShareDemand, ViewAssignment,
     by_strips, scene_for, strip_of,
@@ -34,15 +34,19 @@ use crate::viewer::view_plan::{DemandLimit, ViewPlan};
 ///
 /// # Cancel safety
 /// Dropping it withdraws every want; others then wait in vain until they hear that this rank is gone.
-pub async fn run_worker(source: Arc<dyn Source>, means: impl Into<Means>, ranks: RankChannels) -> Result<()> {
-    let means = means.into();
-    check_memory(means.memory_bytes)?;
+pub async fn run_worker(
+    source: Arc<dyn Source>,
+    resources: impl Into<DrawResources>,
+    ranks: RankChannels,
+) -> Result<()> {
+    let resources = resources.into();
+    check_memory(resources.memory_bytes)?;
     if ranks.work.rank() == 0 {
         return Err(Error::invalid("expected rank 0 to have the session, found it among those that follow"));
     }
     let dataset = source.describe().await?;
     dataset.check()?;
-    let shared = SharedState::new(dataset, source, means, View::default(), Arc::new(|_| None));
+    let shared = SharedState::new(dataset, source, resources, View::default(), Arc::new(|_| None));
     let withdrawn = Arc::new(WithdrawnPictures::default());
     let mut listener = JoinSet::new();
     let (news, heard) = (Arc::clone(&ranks.news), Arc::clone(&withdrawn));

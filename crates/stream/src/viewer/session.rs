@@ -10,7 +10,7 @@ use view::View;
 
 use crate::loading::feed::StaleHint;
 use crate::loading::regrid::Regridded;
-use crate::painter::Means;
+use crate::painter::DrawResources;
 use crate::ranks::launcher::{Launcher, RankChannels};
 use crate::viewer::frame_loop;
 use crate::viewer::outbox::OutgoingItem;
@@ -43,11 +43,11 @@ impl Session {
     pub fn begin(
         dataset: Arc<Dataset>,
         source: Arc<dyn Source>,
-        means: impl Into<Means>,
+        resources: impl Into<DrawResources>,
         first_view: Option<View>,
         work: WorkProgress,
     ) -> Result<Self> {
-        Self::start(dataset, source, means.into(), first_view, work, None)
+        Self::start(dataset, source, resources.into(), first_view, work, None)
     }
 
     /// Begins a session as rank 0 of several, which draw every picture together: the others
@@ -59,27 +59,28 @@ impl Session {
     pub fn begin_with_ranks(
         dataset: Arc<Dataset>,
         source: Arc<dyn Source>,
-        means: impl Into<Means>,
+        resources: impl Into<DrawResources>,
         first_view: Option<View>,
         work: WorkProgress,
         ranks: RankChannels,
     ) -> Result<Self> {
-        Self::start(dataset, source, means.into(), first_view, work, Some(Launcher::new(ranks)?))
+        Self::start(dataset, source, resources.into(), first_view, work, Some(Launcher::new(ranks)?))
     }
 
     fn start(
         dataset: Arc<Dataset>,
         source: Arc<dyn Source>,
-        means: Means,
+        resources: DrawResources,
         first_view: Option<View>,
         work: WorkProgress,
         launcher: Option<Launcher>,
     ) -> Result<Self> {
-        check_memory(means.memory_bytes)?;
+        check_memory(resources.memory_bytes)?;
         let view = first_view.map_or_else(|| View::first_of(&dataset), Ok)?;
         view.check()?;
         let view = with_shared_camera(view, &dataset)?;
-        let shared = Arc::new(SharedState::new(dataset, source, means, view, work).with_launcher(launcher));
+        let shared =
+            Arc::new(SharedState::new(dataset, source, resources, view, work).with_launcher(launcher));
         let mut tasks = JoinSet::new();
         let fed = Arc::clone(&shared);
         tasks.spawn(async move { fed.feed.run().await });

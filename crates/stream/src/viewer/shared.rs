@@ -16,7 +16,7 @@ use view::View;
 use crate::loading::feed::{Feed, StaleHint};
 use crate::loading::regrid::Regridded;
 use crate::loading::volume::Volumes;
-use crate::painter::{Means, Painter};
+use crate::painter::{DrawResources, Painter};
 use crate::ranks::launcher::Launcher;
 use crate::viewer::grid_boxes::{GridBoxCache, GridBoxes};
 use crate::viewer::scene::{
@@ -62,11 +62,11 @@ impl SharedState {
     pub(crate) fn new(
         dataset: Arc<Dataset>,
         source: Arc<dyn Source>,
-        means: Means,
+        resources: DrawResources,
         first_view: View,
         work: WorkProgress,
     ) -> Self {
-        let Means { memory_bytes, painter } = means;
+        let DrawResources { memory_bytes, painter } = resources;
         let in_flight = (memory_bytes / IN_FLIGHT_SHARE).min(MAX_IN_FLIGHT_BYTES);
         let for_pools = usize::try_from(memory_bytes - in_flight).unwrap_or(usize::MAX);
         let volumes = Arc::new(Volumes::new(for_pools));

@@ -17,7 +17,7 @@ use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
 use node::memory::MemoryBudget;
 use render::ImageSize;
-use stream::{Device, Film, FilmRequest, Means, PixelPrecision};
+use stream::{DrawDevice, DrawResources, Film, FilmRequest, PixelPrecision};
 use view::View;
 
 use super::super::finished::Finished;
@@ -156,7 +156,7 @@ async fn film(seat: &FilmPlace<'_>, steps: std::ops::Range<u64>) -> Result<Pictu
         color_map: None,
         range: stream::ColorRange::Usual,
         size: seat.size,
-        means: Means::open(Device::Cpu, budget.render).await?,
+        resources: DrawResources::open(DrawDevice::Cpu, budget.render).await?,
         slabs: None,
         rank_group: None,
         pixels: PixelPrecision::default(),

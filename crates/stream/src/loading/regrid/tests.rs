@@ -404,7 +404,7 @@ async fn lit(
         view: Some(View::parse(&view.to_string()).unwrap()),
         color_map: None,
         size: ImageSize { width: SIDE, height: SIDE },
-        means: (64u64 << 20).into(),
+        resources: (64u64 << 20).into(),
     };
     let image = render_still(Arc::new(source), request, |_, _| {}).await.unwrap().image;
     let places = image.rgba.iter().enumerate().filter(|(_, pixel)| pixel[3] > 0.5);

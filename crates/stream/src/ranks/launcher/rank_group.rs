@@ -7,7 +7,7 @@ use compose::{MAX_THREADS, Method};
 use tokio::task::JoinSet;
 
 use super::RankChannels;
-use crate::painter::Means;
+use crate::painter::DrawResources;
 use crate::run_worker;
 use crate::viewer::session::MIN_MEMORY_BYTES;
 
@@ -24,7 +24,7 @@ pub enum RankGroup {
 /// Rank 0's means and ways to the others, and the others at work where they are threads.
 pub(crate) struct LaunchedRanks {
     pub(crate) ranks: RankChannels,
-    pub(crate) means: Means,
+    pub(crate) resources: DrawResources,
     pub(crate) workers: JoinSet<Result<()>>,
 }
 
@@ -39,26 +39,26 @@ impl RankGroup {
     ///
     /// # Errors
     /// `Invalid` for more threads than [`MAX_THREADS`], or than have enough memory.
-    pub(crate) fn launch(self, source: &Arc<dyn Source>, means: Means) -> Result<LaunchedRanks> {
+    pub(crate) fn launch(self, source: &Arc<dyn Source>, resources: DrawResources) -> Result<LaunchedRanks> {
         let mut workers = JoinSet::new();
         let (count, method) = match self {
-            Self::Processes(ranks) => return Ok(LaunchedRanks { ranks, means, workers }),
+            Self::Processes(ranks) => return Ok(LaunchedRanks { ranks, resources, workers }),
             Self::Threads(count, method) => (count, method),
         };
-        let most = (means.memory_bytes / MIN_MEMORY_BYTES).min(MAX_THREADS as u64);
+        let most = (resources.memory_bytes / MIN_MEMORY_BYTES).min(MAX_THREADS as u64);
         if count == 0 || count as u64 > most {
             return Err(Error::invalid(format!(
                 "expected 1 to {most} ranks with this much memory, found {count}: each needs {MIN_MEMORY_BYTES} bytes"
             )));
         }
-        let means = Means { memory_bytes: means.memory_bytes / count as u64, ..means };
+        let resources = DrawResources { memory_bytes: resources.memory_bytes / count as u64, ..resources };
         let both = compose::threads(count)?.into_iter().zip(compose::threads(count)?);
         let mut all =
             both.map(|(work, news)| RankChannels { work: Arc::new(work), news: Arc::new(news), method });
         let ranks = all.next().ok_or_else(|| Error::internal("expected a rank, found none"))?;
         for worker in all {
-            workers.spawn(run_worker(Arc::clone(source), means.clone(), worker));
+            workers.spawn(run_worker(Arc::clone(source), resources.clone(), worker));
         }
-        Ok(LaunchedRanks { ranks, means, workers })
+        Ok(LaunchedRanks { ranks, resources, workers })
     }
 }

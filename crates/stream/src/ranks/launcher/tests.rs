@@ -141,7 +141,7 @@ impl Viewer {
 /// Draws a view with one caster; returns the image and its truth.
 async fn alone(view: &View) -> (render::Image, session::Truth) {
     let request =
-        StillRequest { view: Some(view.clone()), color_map: None, size: SIZE, means: MEMORY.into() };
+        StillRequest { view: Some(view.clone()), color_map: None, size: SIZE, resources: MEMORY.into() };
     let still = render_still(source().1, request, |_, _| {}).await.unwrap();
     (still.image, still.truth)
 }

@@ -10,7 +10,7 @@ use futures::StreamExt;
 use node::assemble::{Context, assemble};
 use node::memory::MemoryBudget;
 use render::{BlockPool, ImageSize, Inserted, OpacityPoint, TransferFunction, VolumeView};
-use stream::{Device, Means, StillRequest, render_still};
+use stream::{DrawDevice, DrawResources, StillRequest, render_still};
 use view::View;
 
 use super::super::super::options::Options;
@@ -81,9 +81,9 @@ async fn whole(source: &Arc<dyn Source>, view: &Arc<VolumeView>) -> Result<Block
 }
 
 async fn first_look(source: &Arc<dyn Source>) -> Result<TransferFunction> {
-    let means = Means::open(Device::Cpu, MEMORY_BYTES / 4).await?;
+    let resources = DrawResources::open(DrawDevice::Cpu, MEMORY_BYTES / 4).await?;
     let size = ImageSize { width: 64, height: 64 };
-    let request = StillRequest { view: None, color_map: None, size, means };
+    let request = StillRequest { view: None, color_map: None, size, resources };
     let still = render_still(Arc::clone(source), request, |_, _| {}).await?;
     let chosen = still.view.transfer;
     let chosen = chosen.ok_or_else(|| Error::internal("expected a picture to have a transfer function"))?;
