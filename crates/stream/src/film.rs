@@ -62,17 +62,17 @@ pub struct FilmRequest {
 }
 
 /// How often other ranks are asked whether they have all blocks of the next picture.
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
+const RANK_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The places that take turns, and the one that looks at the picture before.
 const FIRST: ParticipantId = ParticipantId(0);
 const SECOND: ParticipantId = ParticipantId(1);
 
-fn other_than(place: ParticipantId) -> ParticipantId {
-    if place == FIRST { SECOND } else { FIRST }
+fn other_participant(participant: ParticipantId) -> ParticipantId {
+    if participant == FIRST { SECOND } else { FIRST }
 }
 
 /// A picture whose blocks come.
-struct Coming {
+struct PendingPicture {
     /// Reaches beyond the picture where slabs do.
     view_plan: ViewPlan,
     /// View that the picture shows.
@@ -94,12 +94,12 @@ pub struct Film {
     chosen: Option<Transfer>,
     /// The colors by another array that were.
     chosen_colors: Option<ColorBy>,
-    coming: Option<Coming>,
+    pending: Option<PendingPicture>,
     slabs: Option<FilmSlabs>,
     /// The other place, which looks at the last picture, or for now at the first one.
-    other: Option<(ParticipantId, VolumeSubscription)>,
+    next_participant: Option<(ParticipantId, VolumeSubscription)>,
     /// Moves blocks.
-    _feeding: JoinSet<()>,
+    _feed_task: JoinSet<()>,
     /// Other ranks on threads of this process.
     _workers: JoinSet<Result<()>>,
 }
@@ -145,11 +145,11 @@ impl Film {
         let shared =
             SharedState::new(Arc::clone(&dataset), source, resources, first.clone(), Arc::new(|_| None));
         let shared = Arc::new(shared.with_launcher(launcher));
-        let mut feeding = JoinSet::new();
+        let mut feed_task = JoinSet::new();
         let fed = Arc::clone(&shared);
-        feeding.spawn(async move { fed.feed.run().await });
+        feed_task.spawn(async move { fed.feed.run().await });
         // The second place is there from the start, so that all pictures have the same share of the memory.
-        let other = is_film
+        let next_participant = is_film
             .then(|| {
                 let volume = volume_of(&first, &dataset)?;
                 Ok::<_, Error>((SECOND, shared.volumes.subscribe(SECOND, &dataset, volume)?))
@@ -165,14 +165,14 @@ impl Film {
             planned_pictures: 0,
             chosen: None,
             chosen_colors: None,
-            coming: None,
+            pending: None,
             slabs,
-            other,
-            _feeding: feeding,
+            next_participant,
+            _feed_task: feed_task,
             _workers: workers,
         };
         let subscription = film.load_coarsest(&first).await?;
-        film.coming = Some(film.plan_picture(FIRST, first, subscription, None).await?);
+        film.pending = Some(film.plan_picture(FIRST, first, subscription, None).await?);
         Ok(film)
     }
 
@@ -214,31 +214,33 @@ impl Film {
     /// # Cancel safety
     /// A picture that is not waited for is lost; the film ends there.
     pub async fn next(&mut self, mut progress: impl FnMut(u64, u64)) -> Result<Option<Still>> {
-        let Some(now) = self.coming.take() else { return Ok(None) };
+        let Some(now) = self.pending.take() else { return Ok(None) };
         all_blocks(&self.shared, self.shared.launcher.as_ref(), &now.view_plan, &mut progress).await?;
         if let Some(view) = self.views.next() {
-            let (place, subscription) =
-                self.other.take().ok_or_else(|| Error::internal("expected a second place in a film"))?;
+            let (participant, subscription) = self
+                .next_participant
+                .take()
+                .ok_or_else(|| Error::internal("expected a second place in a film"))?;
             let cutting = now.slabs.map(|slabs| slabs.cutting);
-            self.coming = Some(self.plan_picture(place, view, Some(subscription), cutting).await?);
+            self.pending = Some(self.plan_picture(participant, view, Some(subscription), cutting).await?);
         }
         let still = self.draw(&now).await?;
-        self.other = Some((now.view_plan.subscription.who(), now.view_plan.subscription));
+        self.next_participant = Some((now.view_plan.subscription.who(), now.view_plan.subscription));
         Ok(Some(still))
     }
 
     /// Aims a place at a view and the slabs beside it, which follow others cut along `before`, and wishes for their blocks.
     async fn plan_picture(
         &mut self,
-        place: ParticipantId,
+        participant: ParticipantId,
         view: View,
         old: Option<VolumeSubscription>,
         before: Option<Cutting>,
-    ) -> Result<Coming> {
+    ) -> Result<PendingPicture> {
         self.planned_pictures += 1;
         let Some(film_slabs) = self.slabs else {
-            let view_plan = self.plan_view(place, view.clone(), self.size, old).await?;
-            return Ok(Coming { view_plan, view, slabs: None });
+            let view_plan = self.plan_view(participant, view.clone(), self.size, old).await?;
+            return Ok(PendingPicture { view_plan, view, slabs: None });
         };
         let volume = volume_of(&view, &self.shared.dataset())?;
         let before = match before {
@@ -249,14 +251,14 @@ impl Film {
         request.check(self.size)?;
         let (camera, size) = request.reach(self.size);
         let wider = View { camera: Some(shared_camera(&camera)), ..view.clone() };
-        let view_plan = self.plan_view(place, wider, size, old).await?;
-        Ok(Coming { view_plan, view, slabs: Some(request) })
+        let view_plan = self.plan_view(participant, wider, size, old).await?;
+        Ok(PendingPicture { view_plan, view, slabs: Some(request) })
     }
 
     /// Aims a place at a view, and wishes for its blocks.
     async fn plan_view(
         &self,
-        place: ParticipantId,
+        participant: ParticipantId,
         mut view: View,
         size: ImageSize,
         old: Option<VolumeSubscription>,
@@ -266,14 +268,14 @@ impl Film {
         let (shared, number) = (Arc::clone(&self.shared), self.planned_pictures);
         let planning = move || match &shared.launcher {
             Some(launcher) => {
-                let places = (place, Some(other_than(place)));
-                launcher.plan_view(&shared, places, (number, Arc::new(view)), size, old)
+                let participants = (participant, Some(other_participant(participant)));
+                launcher.plan_view(&shared, participants, (number, Arc::new(view)), size, old)
             }
             None => ViewPlan::new(
                 &shared.volumes,
                 &shared.feed,
                 shared.dataset(),
-                place,
+                participant,
                 Arc::new(view),
                 size,
                 old,
@@ -286,12 +288,12 @@ impl Film {
     fn filled(&mut self, view: &View, view_plan: &ViewPlan) -> View {
         let mut view = view.clone();
         // Where colors are another array's, the map that was asked for is theirs.
-        let (own_map, color_by_map) = match (&view.color_by, self.color_map.as_deref()) {
+        let (value_map, color_by_map) = match (&view.color_by, self.color_map.as_deref()) {
             (None, map) => (map, None),
             (Some(_), map) => (None, map),
         };
         view.transfer = view.transfer.or_else(|| self.chosen.clone());
-        let transfer = chosen_transfer(&view, &view_plan.subscription.volume, own_map, self.range);
+        let transfer = chosen_transfer(&view, &view_plan.subscription.volume, value_map, self.range);
         // Colors chosen from a picture without any value would not fit the next ones.
         if view_plan.subscription.volume.voxels_seen() > 0.0 {
             self.chosen.get_or_insert_with(|| transfer.clone());
@@ -308,7 +310,7 @@ impl Film {
         view
     }
 
-    async fn draw(&mut self, Coming { view_plan, view, slabs }: &Coming) -> Result<Still> {
+    async fn draw(&mut self, PendingPicture { view_plan, view, slabs }: &PendingPicture) -> Result<Still> {
         let drawable = view_plan.subscription.drawable();
         let view = self.filled(view, view_plan);
         let boxes = self.shared.boxes(&view).await?;
@@ -317,10 +319,11 @@ impl Film {
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
         let (painter, launcher) = (Arc::clone(&self.shared.painter), self.shared.launcher.clone());
-        let (place, pixels, slabs, shown) = (view_plan.subscription.who(), self.pixels, *slabs, view.clone());
+        let (participant, pixels, slabs, shown) =
+            (view_plan.subscription.who(), self.pixels, *slabs, view.clone());
         let drawing = move || {
             let frame = match launcher {
-                Some(launcher) => launcher.finish(place, &drawable, (&scene, &shown), pixels, &flag)?,
+                Some(launcher) => launcher.finish(participant, &drawable, (&scene, &shown), pixels, &flag)?,
                 None => drawable.cast(&painter, &scene, shown.stereo, Patience::Complete, &flag)?,
             };
             let slabs = slabs.map(|request| drawable.cast_slabs(&scene, &request, &flag)).transpose()?;
@@ -404,7 +407,7 @@ async fn all_blocks(
             return Err(reason.context(format!("{} of {total} blocks cannot be had", failed_blocks.failed)));
         }
         if launcher.is_some() {
-            tokio::time::sleep(POLL_INTERVAL).await;
+            tokio::time::sleep(RANK_POLL_INTERVAL).await;
         } else if arrivals.changed().await.is_err() {
             return Err(Error::internal("the volume went away"));
         }
