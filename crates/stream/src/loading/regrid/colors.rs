@@ -13,10 +13,10 @@ use array::{
 use serde_json::Value;
 use view::COLOR_END;
 
-use super::gather::{self, Take, takes};
+use super::gather::{self, BlockCopy, block_copies};
 
 /// The error says why colors that the file gives cannot be drawn.
-type OrReason<T> = std::result::Result<T, String>;
+type ResultOrReason<T> = std::result::Result<T, String>;
 
 /// Most channels that are added: the first active ones.
 const MAX_CHANNELS: usize = 16;
@@ -26,13 +26,13 @@ const DARK: u8 = 24;
 const STRENGTH: f64 = (1 << 24) as f64;
 
 /// How an array of packed colors is made.
-pub(super) struct Colors {
+pub(super) struct PackedColors {
     /// Number of the array that it is made of.
     pub(super) source: u32,
-    paint: Paint,
+    color_source: ColorSource,
 }
 
-enum Paint {
+enum ColorSource {
     /// Channels along an axis of the source, or its only values where it has no such axis. `used` has the indices of the channels in
     /// ascending order, and last that of alpha where it is the strength.
     Channels { axis: Option<usize>, used: Vec<u32>, channels: Vec<ColorChannel>, strength: Strength },
@@ -76,38 +76,38 @@ impl ColorChannel {
     }
 }
 
-impl Colors {
+impl PackedColors {
     /// The array of colors for array `number`, and how it is made; `None` where the file gives it no colors.
     ///
     /// # Errors
     /// Says why the colors that the file gives cannot be drawn.
-    pub(super) fn of(dataset: &Dataset, number: u32) -> OrReason<Option<(ArrayInfo, Self)>> {
+    pub(super) fn of(dataset: &Dataset, number: u32) -> ResultOrReason<Option<(ArrayInfo, Self)>> {
         let Ok(array) = dataset.array(number) else { return Ok(None) };
         let name = format!("{}{COLOR_END}", array.name);
         if array.shape().contains(&0) || dataset.arrays.iter().any(|other| other.name == name) {
             return Ok(None);
         }
-        let made = match array.meaning {
+        let source = match array.meaning {
             Meaning::Labels => labels(array)?,
             Meaning::Intensity => channels(array)?,
             Meaning::Text | Meaning::Colors => None,
         };
-        let Some((paint, note)) = made else { return Ok(None) };
-        let info = packed(array, name, &paint, note)?;
-        Ok(Some((info, Self { source: number, paint })))
+        let Some((color_source, note)) = source else { return Ok(None) };
+        let info = packed(array, name, &color_source, note)?;
+        Ok(Some((info, Self { source: number, color_source })))
     }
 
     /// Lists what the block with these selected indices takes from blocks of the source's level.
     ///
     /// # Errors
     /// `TooLarge` for a block beyond what memory can address.
-    pub(super) fn takes(&self, level: &Level, start: &[u64], shape: &[u64]) -> Result<Vec<Take>> {
+    pub(super) fn block_copies(&self, level: &Level, start: &[u64], shape: &[u64]) -> Result<Vec<BlockCopy>> {
         let (mut start, mut indices) = (start.to_vec(), vec![None; level.shape.len()]);
-        if let Paint::Channels { axis: Some(axis), used, .. } = &self.paint {
+        if let ColorSource::Channels { axis: Some(axis), used, .. } = &self.color_source {
             start.insert(*axis, 0);
             indices[*axis] = Some(used.as_slice());
         }
-        takes(level, [&start, &self.in_source(shape)], &indices, None)
+        block_copies(level, [&start, &self.in_source(shape)], &indices, None)
     }
 
     /// Elements of the source in a block of this shape.
@@ -121,7 +121,7 @@ impl Colors {
     /// Shape of a block with the channels that are used.
     fn in_source(&self, shape: &[u64]) -> Vec<u64> {
         let mut shape = shape.to_vec();
-        if let Paint::Channels { axis: Some(axis), used, .. } = &self.paint {
+        if let ColorSource::Channels { axis: Some(axis), used, .. } = &self.color_source {
             shape.insert(*axis, used.len() as u64);
         }
         shape
@@ -132,14 +132,14 @@ impl Colors {
     /// # Errors
     /// `Corrupt` for bytes that are no elements of the array.
     pub(super) fn pack(&self, stored: &[u8], array: &ArrayInfo, shape: &[u64]) -> Result<Vec<u8>> {
-        match &self.paint {
-            Paint::Channels { axis, used, channels, strength } => {
+        match &self.color_source {
+            ColorSource::Channels { axis, used, channels, strength } => {
                 let values = decoded(stored, array)?;
                 let within = gather::count_of(&shape[axis.unwrap_or(0)..])?;
                 let pixels = ChannelValues { values: &values, count: used.len(), within };
                 Ok(pixels.packed(channels, *strength))
             }
-            Paint::Labels(colors) => {
+            ColorSource::Labels(colors) => {
                 let count = stored.len() / array.dtype.size_bytes();
                 let label = |i| array.decoding.meant(array.dtype).scalar_at(stored, i);
                 (0..count).try_fold(Vec::with_capacity(count * 4), |mut packed, i| {
@@ -218,7 +218,7 @@ impl ChannelValues<'_> {
 }
 
 /// The channels of an array with their colors, and a note for people.
-fn channels(array: &ArrayInfo) -> OrReason<Option<(Paint, String)>> {
+fn channels(array: &ArrayInfo) -> ResultOrReason<Option<(ColorSource, String)>> {
     let axis = array.axes.iter().position(|axis| axis.kind == AxisKind::Channel);
     let omero = match array.attributes.get("omero") {
         Some(Attribute::Json(omero)) => omero,
@@ -240,7 +240,7 @@ fn of_omero(
     axis: Option<usize>,
     listed: &[Value],
     is_gray: bool,
-) -> OrReason<(Paint, String)> {
+) -> ResultOrReason<(ColorSource, String)> {
     let count = match axis {
         Some(axis) => array.shape()[axis],
         None if listed.len() == 1 => 1,
@@ -255,7 +255,7 @@ fn of_omero(
     let used = active.iter().take(MAX_CHANNELS);
     let channels: Vec<ColorChannel> = used
         .map(|&(index, channel)| omero_channel(index, channel, is_gray, array.dtype))
-        .collect::<OrReason<_>>()?;
+        .collect::<ResultOrReason<_>>()?;
     let said: Vec<String> =
         channels.iter().map(|c| format!("{} ({} to {})", c.name, c.start, c.end)).collect();
     let said = said.join(", ");
@@ -268,11 +268,11 @@ fn of_omero(
         _ => format!("channels are added, each in its color: {said}"),
     };
     let used = channels.iter().map(|channel| channel.index).collect();
-    Ok((Paint::Channels { axis, used, channels, strength: Strength::of(array) }, note))
+    Ok((ColorSource::Channels { axis, used, channels, strength: Strength::of(array) }, note))
 }
 
 /// Red, green and blue, perhaps with alpha, where the array looks like an image of these.
-fn primaries(array: &ArrayInfo, axis: usize) -> Option<(Paint, String)> {
+fn primaries(array: &ArrayInfo, axis: usize) -> Option<(ColorSource, String)> {
     let count = array.shape()[axis];
     let names = ["red", "green", "blue", "alpha"];
     let is_named = matches!(array.attributes.get("channels"), Some(Attribute::Texts(found)) if names.starts_with(
@@ -295,7 +295,7 @@ fn primaries(array: &ArrayInfo, axis: usize) -> Option<(Paint, String)> {
     let note = "channels are red, green and blue".to_owned();
     let strength = if count == 4 { Strength::Alpha } else { Strength::of(array) };
     let used = if count == 4 { vec![0, 1, 2, 3] } else { vec![0, 1, 2] };
-    Some((Paint::Channels { axis: Some(axis), used, channels, strength }, note))
+    Some((ColorSource::Channels { axis: Some(axis), used, channels, strength }, note))
 }
 
 /// Stored value of a channel at its brightest, where nothing says so; `None` for types that no image has.
@@ -310,7 +310,7 @@ fn full(dtype: DType) -> Option<f64> {
 }
 
 /// A channel of OME-Zarr, over its window, or over all bytes where it has none. A window may end below its start.
-fn omero_channel(index: u32, channel: &Value, is_gray: bool, dtype: DType) -> OrReason<ColorChannel> {
+fn omero_channel(index: u32, channel: &Value, is_gray: bool, dtype: DType) -> ResultOrReason<ColorChannel> {
     let label = channel.get("label").and_then(Value::as_str).filter(|label| !label.is_empty());
     let name = label.map_or_else(|| format!("channel {index}"), str::to_owned);
     let color = channel.get("color").and_then(Value::as_str).and_then(hexadecimal);
@@ -347,7 +347,7 @@ fn hexadecimal(text: &str) -> Option<[u8; 3]> {
 }
 
 /// The colors that the file gives to labels, and a note for people; `None` if it gives none.
-fn labels(array: &ArrayInfo) -> OrReason<Option<(Paint, String)>> {
+fn labels(array: &ArrayInfo) -> ResultOrReason<Option<(ColorSource, String)>> {
     let Some(Attribute::Json(about)) = array.attributes.get("image-label") else { return Ok(None) };
     let listed = about.get("colors").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if listed.is_empty() {
@@ -366,11 +366,16 @@ fn labels(array: &ArrayInfo) -> OrReason<Option<(Paint, String)>> {
     if array.dtype.element().is_float() {
         return Err("labels with colors are integers, these are not".to_owned());
     }
-    Ok(Some((Paint::Labels(colors), "labels in the colors that the file gives them".to_owned())))
+    Ok(Some((ColorSource::Labels(colors), "labels in the colors that the file gives them".to_owned())))
 }
 
 /// The description of packed colors.
-fn packed(array: &ArrayInfo, name: String, paint: &Paint, note: String) -> OrReason<ArrayInfo> {
+fn packed(
+    array: &ArrayInfo,
+    name: String,
+    color_source: &ColorSource,
+    note: String,
+) -> ResultOrReason<ArrayInfo> {
     let dtype = DType::new(ElementType::U32, array::ByteOrder::Little);
     let mut info = ArrayInfo {
         name,
@@ -381,7 +386,7 @@ fn packed(array: &ArrayInfo, name: String, paint: &Paint, note: String) -> OrRea
         storage: array::Storage::default(),
         ..array.clone()
     };
-    if let Paint::Channels { axis: Some(axis), .. } = paint {
+    if let ColorSource::Channels { axis: Some(axis), .. } = color_source {
         info.axes.remove(*axis);
         for level in &mut info.levels {
             level.shape.remove(*axis);
@@ -594,7 +599,7 @@ mod tests {
             let mut dataset = image("<u2", &kinds, &[2, 4, 5], &[2, 4, 5]);
             let omero = json!({"channels": channels});
             dataset.arrays[0].attributes.insert("omero".into(), Attribute::Json(omero));
-            let said = Colors::of(&dataset, 0).err().unwrap();
+            let said = PackedColors::of(&dataset, 0).err().unwrap();
             assert!(said.contains(why), "{said}");
         }
     }

@@ -4,41 +4,41 @@ use std::collections::BTreeMap;
 
 use array::{ByteOrder, DType, Element, ElementType, Error, Level, Result, Scalar, elements, with_element};
 
-use super::globe::NOWHERE;
+use super::lat_lon_grid::NO_CELL;
 
 /// The source indices along one axis of an even level; `None` where they are its own.
-pub(super) type Indices<'a> = Option<&'a [u32]>;
+pub(super) type AxisIndices<'a> = Option<&'a [u32]>;
 
 /// Source cells of the pixels of one level of an even longitude-latitude grid.
-pub(super) struct Pixels<'a> {
+pub(super) struct GridPixels<'a> {
     /// The axes of latitude and longitude.
     pub(super) axes: [usize; 2],
     /// Pixels along longitude.
     pub(super) columns: usize,
     /// Cells of the source's level along its second axis.
     pub(super) source_columns: u32,
-    /// For each pixel `row * source_columns + column` of the source's level, or [`NOWHERE`].
+    /// For each pixel `row * source_columns + column` of the source's level, or [`NO_CELL`].
     pub(super) cells: &'a [u32],
 }
 
 /// Elements to copy along one axis, or along two that are looked up together: places in the block that is made and in the
 /// source's block, in elements. Blocks have at most 64 MiB.
-type Steps = Vec<(u32, u32)>;
+type CopySteps = Vec<(u32, u32)>;
 
 /// Steps before the shape of the source's block is known: its elements by their place in it, on each axis.
-type Places = Vec<(u32, [u32; 2])>;
+type SourceOffsets = Vec<(u32, [u32; 2])>;
 
 /// One axis (named twice), or two: for each place of a source's block along them, what is taken from it.
-struct Factor {
+struct AxisCopies {
     axes: [usize; 2],
-    parts: Vec<([u64; 2], Places)>,
+    parts: Vec<([u64; 2], SourceOffsets)>,
 }
 
 /// Elements that a block takes from one block of the source.
-pub(super) struct Take {
+pub(super) struct BlockCopy {
     /// Index of the source's block.
     pub(super) index: u64,
-    steps: Vec<Steps>,
+    steps: Vec<CopySteps>,
     /// Elements of the source's block.
     source_elements: usize,
 }
@@ -47,28 +47,28 @@ pub(super) struct Take {
 ///
 /// # Errors
 /// `TooLarge` for a block beyond what memory can address.
-pub(super) fn takes(
+pub(super) fn block_copies(
     source: &Level,
     [start, shape]: [&[u64]; 2],
-    indices: &[Indices<'_>],
-    pixels: Option<&Pixels<'_>>,
-) -> Result<Vec<Take>> {
+    indices: &[AxisIndices<'_>],
+    pixels: Option<&GridPixels<'_>>,
+) -> Result<Vec<BlockCopy>> {
     let strides = strides(shape)?;
     let is_alone = |axis: &usize| pixels.is_none_or(|pixels| !pixels.axes.contains(axis));
-    let mut factors: Vec<Factor> = (0..shape.len())
+    let mut axis_copies: Vec<AxisCopies> = (0..shape.len())
         .filter(is_alone)
         .map(|axis| along(source.block[axis], axis, start[axis], shape[axis], indices[axis], strides[axis]))
         .collect();
-    factors.extend(pixels.map(|pixels| over(&source.block, pixels, start, shape, &strides)));
-    let count = factors.iter().map(|factor| factor.parts.len()).product::<usize>();
-    (0..count).map(|number| take(source, &factors, number)).collect()
+    axis_copies.extend(pixels.map(|pixels| over(&source.block, pixels, start, shape, &strides)));
+    let count = axis_copies.iter().map(|factor| factor.parts.len()).product::<usize>();
+    (0..count).map(|number| block_copy(source, &axis_copies, number)).collect()
 }
 
 /// Combines a part of each factor to what is taken from one block of the source.
-fn take(source: &Level, factors: &[Factor], mut number: usize) -> Result<Take> {
+fn block_copy(source: &Level, axis_copies: &[AxisCopies], mut number: usize) -> Result<BlockCopy> {
     let mut place = vec![0; source.shape.len()];
-    let mut parts = Vec::with_capacity(factors.len());
-    for Factor { axes, parts: all } in factors {
+    let mut parts = Vec::with_capacity(axis_copies.len());
+    for AxisCopies { axes, parts: all } in axis_copies {
         let (at, places) = &all[number % all.len()];
         number /= all.len();
         axes.iter().zip(at).for_each(|(&axis, &at)| place[axis] = at);
@@ -77,19 +77,26 @@ fn take(source: &Level, factors: &[Factor], mut number: usize) -> Result<Take> {
     let index = source.block_index(&place);
     let block = source.block_selection(index)?.shape();
     let strides = strides(&block)?;
-    let flat = |(axes, places): (&[usize; 2], &Places)| -> Steps {
+    let flat = |(axes, places): (&[usize; 2], &SourceOffsets)| -> CopySteps {
         let strides = axes.map(|axis| strides[axis]);
         places.iter().map(|&(to, from)| (to, from[0] * strides[0] + from[1] * strides[1])).collect()
     };
-    let mut steps: Vec<Steps> = parts.into_iter().map(flat).collect();
+    let mut steps: Vec<CopySteps> = parts.into_iter().map(flat).collect();
     // The longest innermost.
     steps.sort_by_key(Vec::len);
-    Ok(Take { index, steps, source_elements: count_of(&block)? })
+    Ok(BlockCopy { index, steps, source_elements: count_of(&block)? })
 }
 
 /// One axis: which of the source's blocks have its elements, and where.
-fn along(block: u64, axis: usize, start: u64, count: u64, indices: Indices<'_>, stride: u32) -> Factor {
-    let mut parts = Parts::default();
+fn along(
+    block: u64,
+    axis: usize,
+    start: u64,
+    count: u64,
+    indices: AxisIndices<'_>,
+    stride: u32,
+) -> AxisCopies {
+    let mut parts = BlockCopies::default();
     for (place, index) in (0..).zip(start..start + count) {
         let own = usize::try_from(index).ok();
         let source = match indices {
@@ -98,19 +105,19 @@ fn along(block: u64, axis: usize, start: u64, count: u64, indices: Indices<'_>, 
         };
         parts.add([source / block; 2], (place * stride, [within(source, block), 0]));
     }
-    Factor { axes: [axis; 2], parts: parts.all }
+    AxisCopies { axes: [axis; 2], parts: parts.all }
 }
 
 /// Latitude and longitude together.
-fn over(block: &[u64], pixels: &Pixels<'_>, start: &[u64], shape: &[u64], strides: &[u32]) -> Factor {
+fn over(block: &[u64], pixels: &GridPixels<'_>, start: &[u64], shape: &[u64], strides: &[u32]) -> AxisCopies {
     let [y, x] = pixels.axes;
-    let mut parts = Parts::default();
+    let mut parts = BlockCopies::default();
     for (to_row, row) in (0..).zip(start[y]..start[y] + shape[y]) {
         let first = usize::try_from(row).unwrap_or(usize::MAX).saturating_mul(pixels.columns);
         for (to_column, column) in (0..).zip(start[x]..start[x] + shape[x]) {
             let at = first.saturating_add(usize::try_from(column).unwrap_or(usize::MAX));
-            let cell = pixels.cells.get(at).copied().unwrap_or(NOWHERE);
-            if cell == NOWHERE {
+            let cell = pixels.cells.get(at).copied().unwrap_or(NO_CELL);
+            if cell == NO_CELL {
                 continue;
             }
             let source = [cell / pixels.source_columns, cell % pixels.source_columns].map(u64::from);
@@ -119,7 +126,7 @@ fn over(block: &[u64], pixels: &Pixels<'_>, start: &[u64], shape: &[u64], stride
             parts.add(place, (to_row * strides[y] + to_column * strides[x], from));
         }
     }
-    Factor { axes: pixels.axes, parts: parts.all }
+    AxisCopies { axes: pixels.axes, parts: parts.all }
 }
 
 /// Place of an index in its block.
@@ -129,13 +136,13 @@ fn within(index: u64, block: u64) -> u32 {
 
 /// Elements that are taken from each block, by the block's place. Elements that follow one another are mostly of the same block.
 #[derive(Default)]
-struct Parts {
-    all: Vec<([u64; 2], Places)>,
+struct BlockCopies {
+    all: Vec<([u64; 2], SourceOffsets)>,
     numbers: BTreeMap<[u64; 2], usize>,
     last: usize,
 }
 
-impl Parts {
+impl BlockCopies {
     fn add(&mut self, block: [u64; 2], place: (u32, [u32; 2])) {
         if self.all.get(self.last).is_none_or(|(last, _)| *last != block) {
             self.last = *self.numbers.entry(block).or_insert_with(|| {
@@ -147,7 +154,7 @@ impl Parts {
     }
 }
 
-impl Take {
+impl BlockCopy {
     /// Copies from the source's block `from` to the block `to` that is made, both C order with elements of `item_bytes`.
     ///
     /// # Errors
@@ -171,7 +178,7 @@ impl Take {
 }
 
 /// `at`: places in elements, in `to` and in `from`.
-fn copy<const SIZE: usize>(steps: &[Steps], from: &[u8], to: &mut [u8], at: [usize; 2]) {
+fn copy<const SIZE: usize>(steps: &[CopySteps], from: &[u8], to: &mut [u8], at: [usize; 2]) {
     let Some((first, rest)) = steps.split_first() else { return };
     for &(there, here) in first {
         let [there, here] = [at[0] + there as usize, at[1] + here as usize];
@@ -203,23 +210,23 @@ pub(super) fn count_of(shape: &[u64]) -> Result<usize> {
 
 /// How elements outside all cells are written.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Missing {
+pub(super) struct MissingElement {
     /// One such element, as stored.
     pub(super) element: Vec<u8>,
     /// The type that has room for it, where the source's has a meaning for every value: values are copied into it.
-    pub(super) wider: Option<Wider>,
+    pub(super) wider: Option<WiderInteger>,
 }
 
 /// A wider type for integers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Wider {
+pub(super) struct WiderInteger {
     /// The source's type, with the sign that is meant.
     pub(super) from: DType,
     /// A signed integer type of twice the size, little-endian.
     pub(super) to: DType,
 }
 
-impl Wider {
+impl WiderInteger {
     /// The type twice as wide as an integer type (or booleans); `None` for 64 bits.
     pub(super) fn of(from: DType) -> Option<Self> {
         let element = match from.element() {
@@ -233,7 +240,7 @@ impl Wider {
 
     /// The elements of `block` in the wider type.
     pub(super) fn convert(self, block: &[u8]) -> Vec<u8> {
-        fn each<T: Element>(block: &[u8], wider: Wider) -> Vec<u8> {
+        fn each<T: Element>(block: &[u8], wider: WiderInteger) -> Vec<u8> {
             let size = wider.to.size_bytes();
             let mut out = Vec::with_capacity(block.len() * 2);
             for value in elements::<T>(block, wider.from.order()) {

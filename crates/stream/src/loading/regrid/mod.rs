@@ -11,18 +11,18 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `places.rs` | which arrays say where samples lie: bounds, latitudes, longitudes |
+//! | `coordinates.rs` | which arrays say where samples lie: bounds, latitudes, longitudes |
 //! | `even_axis.rs` | the even axis for an uneven one |
-//! | `globe.rs` | the even longitude-latitude grid for a curvilinear one |
+//! | `lat_lon_grid.rs` | the even longitude-latitude grid for a curvilinear one |
 //! | `colors.rs` | packed colors for channels and labels that have colors |
 //! | `plan.rs` | the description on even grids, and the maps from it to the source |
 //! | `gather.rs` | copying the elements of a block |
 
 mod colors;
+mod coordinates;
 mod even_axis;
 mod gather;
-mod globe;
-mod places;
+mod lat_lon_grid;
 mod plan;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,21 +36,21 @@ use futures::future::{BoxFuture, FutureExt, ready};
 use futures::stream::{FuturesUnordered, StreamExt};
 use session::DrawnArray;
 
-use self::colors::Colors;
-use self::gather::takes;
-use self::plan::{Grid, Made, Plan};
+use self::colors::PackedColors;
+use self::gather::block_copies;
+use self::plan::{BlockOrigin, EvenGrid, RegridPlan};
 
 /// A source whose arrays all lie on even grids; see the module. Levels keep their numbers, and time and other axes that are not
 /// space their indices. The data set has an identity of its own where an array differs from the source's.
 #[derive(Clone)]
 pub struct Regridded {
-    inner: Arc<Inner>,
+    inner: Arc<RegridState>,
 }
 
-struct Inner {
+struct RegridState {
     source: Arc<dyn Source>,
     /// Plan for the description that the source gave last.
-    plan: Mutex<Arc<Plan>>,
+    plan: Mutex<Arc<RegridPlan>>,
 }
 
 impl Regridded {
@@ -62,8 +62,8 @@ impl Regridded {
     /// Those of describing. Places that cannot be read only leave a note.
     pub async fn open(source: Arc<dyn Source>) -> Result<Self> {
         let described = source.describe().await?;
-        let plan = Arc::new(Plan::of(&*source, described).await);
-        Ok(Self { inner: Arc::new(Inner { source, plan: Mutex::new(plan) }) })
+        let plan = Arc::new(RegridPlan::of(&*source, described).await);
+        Ok(Self { inner: Arc::new(RegridState { source, plan: Mutex::new(plan) }) })
     }
 
     /// The arrays that are on other axes than in the source, or have other notes, and those that the source has not got.
@@ -106,8 +106,8 @@ impl Regridded {
     }
 }
 
-impl Inner {
-    fn plan(&self) -> Arc<Plan> {
+impl RegridState {
+    fn plan(&self) -> Arc<RegridPlan> {
         Arc::clone(&self.plan.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -117,27 +117,27 @@ impl Inner {
         if Arc::ptr_eq(&known.source, &described) || known.source == described {
             return Ok(Arc::clone(&known.dataset));
         }
-        let plan = Arc::new(Plan::of(&*self.source, described).await);
+        let plan = Arc::new(RegridPlan::of(&*self.source, described).await);
         *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&plan);
         Ok(Arc::clone(&plan.dataset))
     }
 
     /// Answers one want; `None` once nobody waits for it.
-    async fn answer(&self, plan: &Plan, want: &Want) -> Option<Completion> {
+    async fn answer(&self, plan: &RegridPlan, want: &Want) -> Option<Completion> {
         let key = want.key();
-        let made = match plan.dataset.block(key) {
+        let block = match plan.dataset.block(key) {
             Err(error) => Err(error),
-            Ok(info) => match plan.made(key.array) {
-                Made::Even(grid) => self.make(plan, grid, &info, want).await?,
-                Made::Colors(colors) => self.paint(plan, colors, &info, want).await?,
-                Made::AsIs => self.forward(plan, want).await?,
+            Ok(info) => match plan.block_origin(key.array) {
+                BlockOrigin::Even(grid) => self.make(plan, grid, &info, want).await?,
+                BlockOrigin::PackedColors(colors) => self.paint(plan, colors, &info, want).await?,
+                BlockOrigin::AsIs => self.forward(plan, want).await?,
             },
         };
-        Some(Completion { key, result: made.map(Arc::new) })
+        Some(Completion { key, result: block.map(Arc::new) })
     }
 
     /// A block of an array that is as in the source.
-    async fn forward(&self, plan: &Plan, want: &Want) -> Option<Result<Block>> {
+    async fn forward(&self, plan: &RegridPlan, want: &Want) -> Option<Result<Block>> {
         let (mut content, index) = (None, [want.key().index]);
         let taken = self.fetch(plan, want.key().array, want, &index, |_, found| {
             content = Some(found.clone());
@@ -151,29 +151,29 @@ impl Inner {
     /// A block of an even grid.
     async fn make(
         &self,
-        plan: &Plan,
-        grid: &Grid,
+        plan: &RegridPlan,
+        grid: &EvenGrid,
         info: &BlockInfo<'_>,
         want: &Want,
     ) -> Option<Result<Block>> {
         let key = want.key();
-        let mut canvas = match Canvas::new(plan, grid, info, key) {
-            Ok(canvas) => canvas,
+        let mut builder = match EvenBlockBuilder::new(plan, grid, info, key) {
+            Ok(builder) => builder,
             Err(error) => return Some(Err(error)),
         };
-        let indices: Vec<u64> = canvas.takes.iter().map(|take| take.index).collect();
+        let indices: Vec<u64> = builder.block_copies.iter().map(|take| take.index).collect();
         let taken = self
-            .fetch_data(plan, key.array, want, &indices, |number, bytes| canvas.draw(number, bytes))
+            .fetch_data(plan, key.array, want, &indices, |number, bytes| builder.draw(number, bytes))
             .await?;
-        let content = |is_covered| if is_covered { canvas.finish() } else { Content::NotCovered };
+        let content = |is_covered| if is_covered { builder.finish() } else { Content::NotCovered };
         Some(taken.map(|is_covered| Block { key, content: content(is_covered) }))
     }
 
     /// A block of packed colors.
     async fn paint(
         &self,
-        plan: &Plan,
-        colors: &Colors,
+        plan: &RegridPlan,
+        colors: &PackedColors,
         info: &BlockInfo<'_>,
         want: &Want,
     ) -> Option<Result<Block>> {
@@ -182,16 +182,16 @@ impl Inner {
         let shape = info.selection.shape();
         let prepared = || {
             let array = plan.source.array(colors.source)?;
-            let takes = colors.takes(array.level(key.level)?, &start, &shape)?;
+            let block_copies = colors.block_copies(array.level(key.level)?, &start, &shape)?;
             let item_bytes = array.dtype.size_bytes();
-            Ok((array, takes, item_bytes, vec![0; colors.source_elements(&shape)? * item_bytes]))
+            Ok((array, block_copies, item_bytes, vec![0; colors.source_elements(&shape)? * item_bytes]))
         };
-        let (array, takes, item_bytes, mut stored) = match prepared() {
+        let (array, block_copies, item_bytes, mut stored) = match prepared() {
             Ok(prepared) => prepared,
             Err(error) => return Some(Err(error)),
         };
-        let indices: Vec<u64> = takes.iter().map(|take| take.index).collect();
-        let take = |number: usize, bytes: &[u8]| takes[number].copy(bytes, &mut stored, item_bytes);
+        let indices: Vec<u64> = block_copies.iter().map(|take| take.index).collect();
+        let take = |number: usize, bytes: &[u8]| block_copies[number].copy(bytes, &mut stored, item_bytes);
         let taken = self.fetch_data(plan, colors.source, want, &indices, take).await?;
         let packed = |is_covered: bool| {
             if !is_covered {
@@ -204,10 +204,10 @@ impl Inner {
         Some(taken.and_then(packed))
     }
 
-    /// Fetches blocks as [`Inner::fetch`] does, and has the elements of each taken; gives false if some block is not covered.
+    /// Fetches blocks as [`RegridState::fetch`] does, and has the elements of each taken; gives false if some block is not covered.
     async fn fetch_data(
         &self,
-        plan: &Plan,
+        plan: &RegridPlan,
         array: u32,
         for_want: &Want,
         indices: &[u64],
@@ -229,7 +229,7 @@ impl Inner {
     /// has each taken by `take` with its place in the list. `None` once nobody waits any more.
     async fn fetch(
         &self,
-        plan: &Plan,
+        plan: &RegridPlan,
         array: u32,
         for_want: &Want,
         indices: &[u64],
@@ -268,11 +268,11 @@ impl Inner {
 }
 
 /// A block that is being made.
-struct Canvas<'a> {
-    grid: &'a Grid,
+struct EvenBlockBuilder<'a> {
+    grid: &'a EvenGrid,
     info: &'a BlockInfo<'a>,
     /// Elements that come from each block of the source.
-    takes: Vec<gather::Take>,
+    block_copies: Vec<gather::BlockCopy>,
     /// Bytes of one element of the source.
     item_bytes: usize,
     bytes: Vec<u8>,
@@ -280,15 +280,15 @@ struct Canvas<'a> {
     has_value: Vec<u8>,
 }
 
-impl<'a> Canvas<'a> {
-    fn new(plan: &Plan, grid: &'a Grid, info: &'a BlockInfo<'a>, key: BlockKey) -> Result<Self> {
+impl<'a> EvenBlockBuilder<'a> {
+    fn new(plan: &RegridPlan, grid: &'a EvenGrid, info: &'a BlockInfo<'a>, key: BlockKey) -> Result<Self> {
         let array = plan.source.array(key.array)?;
         let source = array.level(key.level)?;
         let level = grid.levels.get(usize::from(key.level));
         let level = level.ok_or_else(|| Error::internal("expected a map for every level, found too few"))?;
         let start: Vec<u64> = info.selection.ranges().iter().map(|range| range.start).collect();
         let shape = info.selection.shape();
-        let takes = takes(source, [&start, &shape], &level.indices(), level.pixels().as_ref())?;
+        let block_copies = block_copies(source, [&start, &shape], &level.indices(), level.pixels().as_ref())?;
         let (elements, item_bytes) = (gather::count_of(&shape)?, array.dtype.size_bytes());
         let bytes = match &grid.missing {
             Some(missing) if missing.wider.is_none() => missing.element.repeat(elements),
@@ -296,12 +296,12 @@ impl<'a> Canvas<'a> {
         };
         let is_wider = grid.missing.as_ref().is_some_and(|missing| missing.wider.is_some());
         let has_value = if is_wider { vec![0; elements] } else { Vec::new() };
-        Ok(Self { grid, info, takes, item_bytes, bytes, has_value })
+        Ok(Self { grid, info, block_copies, item_bytes, bytes, has_value })
     }
 
     /// Takes what it needs of a block of the source.
     fn draw(&mut self, number: usize, from: &[u8]) -> Result<()> {
-        let take = &self.takes[number];
+        let take = &self.block_copies[number];
         take.copy(from, &mut self.bytes, self.item_bytes)?;
         if !self.has_value.is_empty() {
             let all = vec![1; from.len() / self.item_bytes];
@@ -352,18 +352,20 @@ impl Source for Regridded {
     /// Elements of the even grid or of packed colors where that is what the array has.
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
         let plan = self.inner.plan();
-        match plan.made(request.array) {
-            Made::AsIs => self.inner.source.read(request, into),
-            Made::Even(_) | Made::Colors(_) => gather_blocks(Arc::new(self.clone()), request, into),
+        match plan.block_origin(request.array) {
+            BlockOrigin::AsIs => self.inner.source.read(request, into),
+            BlockOrigin::Even(_) | BlockOrigin::PackedColors(_) => {
+                gather_blocks(Arc::new(self.clone()), request, into)
+            }
         }
     }
 
     /// Nothing rests as it is on an even grid, nor as packed colors.
     fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
         let plan = self.inner.plan();
-        match plan.made(request.array) {
-            Made::AsIs => self.inner.source.packed(request),
-            Made::Even(_) | Made::Colors(_) => ready(Ok(None)).boxed(),
+        match plan.block_origin(request.array) {
+            BlockOrigin::AsIs => self.inner.source.packed(request),
+            BlockOrigin::Even(_) | BlockOrigin::PackedColors(_) => ready(Ok(None)).boxed(),
         }
     }
 }

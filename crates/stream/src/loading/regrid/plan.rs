@@ -8,11 +8,11 @@ use array::{
     Meaning, Result, Scalar, Source, choose_blocks, kind_of_degrees,
 };
 
-use super::colors::Colors;
+use super::colors::PackedColors;
+use super::coordinates::{ArrayNames, Curvilinear, values};
 use super::even_axis::{Coarsening, EvenAxis, coarse_count};
-use super::gather::{Indices, Missing, Pixels, Wider};
-use super::globe::{Centers, Globe, MAX_CELLS, NOWHERE};
-use super::places::{Curvilinear, Names, values};
+use super::gather::{AxisIndices, GridPixels, MissingElement, WiderInteger};
+use super::lat_lon_grid::{CellCenters, LatLonGrid, MAX_CELLS, NO_CELL};
 
 /// Cells of all curvilinear grids of a data set together that are looked at: a map takes four bytes for each.
 const MAX_CELLS_TOGETHER: u64 = 4 * MAX_CELLS;
@@ -22,33 +22,33 @@ const IDENTITY: &str = "on even grids 1";
 const BY_INDEX: &str = "curvilinear grid, drawn in index space";
 
 /// A description with arrays on even grids, and what each is made of.
-pub(super) struct Plan {
+pub(super) struct RegridPlan {
     /// Description by the source.
     pub(super) source: Arc<Dataset>,
     /// Description on even grids, with notes on what is drawn how.
     pub(super) dataset: Arc<Dataset>,
     /// Per array of the source; `None` where it is as there.
-    pub(super) grids: Vec<Option<Grid>>,
+    pub(super) grids: Vec<Option<EvenGrid>>,
     /// The arrays after those of the source.
-    pub(super) colors: Vec<Colors>,
+    pub(super) colors: Vec<PackedColors>,
 }
 
 /// How blocks are made.
-pub(super) enum Made<'a> {
+pub(super) enum BlockOrigin<'a> {
     /// They are the source's.
     AsIs,
     /// On an even grid.
-    Even(&'a Grid),
+    Even(&'a EvenGrid),
     /// Blocks of packed colors.
-    Colors(&'a Colors),
+    PackedColors(&'a PackedColors),
 }
 
 /// How an array's even grid takes values from the source.
-pub(super) struct Grid {
+pub(super) struct EvenGrid {
     /// Per level.
     pub(super) levels: Vec<LevelGrid>,
     /// Elements outside all cells; `None` where there is no outside.
-    pub(super) missing: Option<Missing>,
+    pub(super) missing: Option<MissingElement>,
 }
 
 /// Map of one level to the source.
@@ -67,7 +67,7 @@ struct LevelPixels {
 }
 
 impl LevelGrid {
-    pub(super) fn indices(&self) -> Vec<Indices<'_>> {
+    pub(super) fn indices(&self) -> Vec<AxisIndices<'_>> {
         self.axes.iter().map(Option::as_deref).collect()
     }
 
@@ -85,8 +85,8 @@ impl LevelGrid {
         Some(low + (high - low) * (index - index.floor()))
     }
 
-    pub(super) fn pixels(&self) -> Option<Pixels<'_>> {
-        self.pixels.as_ref().map(|pixels| Pixels {
+    pub(super) fn pixels(&self) -> Option<GridPixels<'_>> {
+        self.pixels.as_ref().map(|pixels| GridPixels {
             axes: pixels.axes,
             columns: pixels.columns,
             source_columns: pixels.source_columns,
@@ -97,39 +97,39 @@ impl LevelGrid {
 
 /// Places in the source that are known, so that nothing is read or worked out twice.
 #[derive(Default)]
-struct Known {
+struct RegridCache {
     bounds: HashMap<u32, Option<Arc<[[f64; 2]]>>>,
-    globes: HashMap<[u32; 2], std::result::Result<Arc<Globe>, String>>,
+    lat_lon_grids: HashMap<[u32; 2], std::result::Result<Arc<LatLonGrid>, String>>,
     cells: u64,
     axes: Vec<Arc<EvenAxis>>,
-    maps: Vec<(MapKey, Arc<[u32]>)>,
+    maps: Vec<(IndexMapKey, Arc<[u32]>)>,
 }
 
 /// Level that a map belongs to: of an axis, or of the pixels of a globe, by address, which stays as long as they are known.
 #[derive(Clone, PartialEq)]
-struct MapKey {
+struct IndexMapKey {
     of: usize,
     factors: [f64; 2],
     coarsenings: [Coarsening; 2],
 }
 
-impl Plan {
+impl RegridPlan {
     /// Reads what says where samples lie, and makes the grids.
     pub(super) async fn of(source: &dyn Source, described: Arc<Dataset>) -> Self {
-        let names = Names::of(&described);
-        let mut known = Known::default();
+        let names = ArrayNames::of(&described);
+        let mut cache = RegridCache::default();
         let (mut arrays, mut grids) = (Vec::with_capacity(described.arrays.len()), Vec::new());
         for array in &described.arrays {
             let mut info = array.clone();
-            let shape = Shape::of(source, &described, &names, array, &mut known, &mut info.notes).await;
-            let grid = shape.and_then(|shape| shape.applied(&mut info, &mut known));
+            let shape = GridShape::of(source, &described, &names, array, &mut cache, &mut info.notes).await;
+            let grid = shape.and_then(|shape| shape.applied(&mut info, &mut cache));
             arrays.push(info);
             grids.push(grid);
         }
         drop(names);
         let mut colors = Vec::new();
         for (number, _) in (0..).zip(&grids).filter(|(_, grid)| grid.is_none()) {
-            match Colors::of(&described, number) {
+            match PackedColors::of(&described, number) {
                 Ok(None) => {}
                 Ok(Some((info, own))) => {
                     arrays.push(info);
@@ -155,47 +155,47 @@ impl Plan {
     }
 
     /// How an array's blocks are made.
-    pub(super) fn made(&self, number: u32) -> Made<'_> {
+    pub(super) fn block_origin(&self, number: u32) -> BlockOrigin<'_> {
         let number = number as usize;
         if let Some(colors) = number.checked_sub(self.grids.len()).and_then(|place| self.colors.get(place)) {
-            return Made::Colors(colors);
+            return BlockOrigin::PackedColors(colors);
         }
-        self.grids.get(number).and_then(Option::as_ref).map_or(Made::AsIs, Made::Even)
+        self.grids.get(number).and_then(Option::as_ref).map_or(BlockOrigin::AsIs, BlockOrigin::Even)
     }
 }
 
 /// How an array's axes become even.
-struct Shape {
+struct GridShape {
     /// Per axis of the array; and whether it is to scale with the world.
     axes: Vec<Option<(Arc<EvenAxis>, bool)>>,
-    globe: Option<(Curvilinear, Arc<Globe>, [String; 2])>,
+    lat_lon_grid: Option<(Curvilinear, Arc<LatLonGrid>, [String; 2])>,
 }
 
-impl Shape {
+impl GridShape {
     /// `None` where the array stays as it is. Says in `notes` what is drawn how.
     async fn of(
         source: &dyn Source,
         dataset: &Dataset,
-        names: &Names<'_>,
+        names: &ArrayNames<'_>,
         array: &ArrayInfo,
-        known: &mut Known,
+        cache: &mut RegridCache,
         notes: &mut Vec<String>,
     ) -> Option<Self> {
         if array.meaning == Meaning::Text || array.shape().contains(&0) || !is_aligned(array) {
             return None;
         }
-        let globe = match names.curvilinear(array) {
+        let lat_lon_grid = match names.curvilinear(array) {
             None => None,
             Some(places) => {
                 notes.retain(|note| note != BY_INDEX);
-                match known.globe(source, dataset, places).await {
-                    Ok(globe) => {
+                match cache.lat_lon_grid(source, dataset, places).await {
+                    Ok(lat_lon_grid) => {
                         let name = |number: u32| {
                             dataset.array(number).map_or_else(|_| String::new(), |a| last_part(&a.name))
                         };
                         let own = [name(places.latitude), name(places.longitude)];
-                        notes.push(said_of_globe(&globe));
-                        Some((places, globe, own))
+                        notes.push(lat_lon_note(&lat_lon_grid));
+                        Some((places, lat_lon_grid, own))
                     }
                     Err(reason) => {
                         notes.push(format!("{BY_INDEX}: {reason}"));
@@ -207,8 +207,9 @@ impl Shape {
         let mut axes = vec![None; array.axes.len()];
         for (number, axis) in array.axes.iter().enumerate() {
             let Coordinates::Explicit(samples) = &axis.coordinates else { continue };
-            let is_in_globe = globe.as_ref().is_some_and(|(places, ..)| places.axes.contains(&number));
-            if !axis.kind.is_spatial() || samples.len() < 2 || is_in_globe {
+            let is_in_lat_lon_grid =
+                lat_lon_grid.as_ref().is_some_and(|(places, ..)| places.axes.contains(&number));
+            if !axis.kind.is_spatial() || samples.len() < 2 || is_in_lat_lon_grid {
                 continue;
             }
             let about = format!("axis `{}` is ", axis.name);
@@ -221,16 +222,16 @@ impl Shape {
                 }
                 Ok(is_to_scale) => {
                     let bounds = match names.bounds(array, number) {
-                        Some(bounds) => known.bounds(source, dataset, bounds).await,
+                        Some(bounds) => cache.bounds(source, dataset, bounds).await,
                         None => None,
                     };
                     let even = EvenAxis::new(samples, bounds.as_deref()).map_err(str::to_owned);
-                    even.map(|even| (known.axis(even), is_to_scale && globe.is_none()))
+                    even.map(|even| (cache.axis(even), is_to_scale && lat_lon_grid.is_none()))
                 }
             };
             match even {
                 Ok((even, is_to_scale)) => {
-                    notes.push(said_of(&axis.name, samples.len(), &even, is_to_scale));
+                    notes.push(axis_note(&axis.name, samples.len(), &even, is_to_scale));
                     axes[number] = Some((even, is_to_scale));
                 }
                 Err(reason) => {
@@ -238,14 +239,14 @@ impl Shape {
                 }
             }
         }
-        let is_some = globe.is_some() || axes.iter().any(Option::is_some);
-        is_some.then_some(Self { axes, globe })
+        let is_some = lat_lon_grid.is_some() || axes.iter().any(Option::is_some);
+        is_some.then_some(Self { axes, lat_lon_grid })
     }
 
     /// Puts the array on the even grid; `None`, with the array as it was but for a note, where that makes no legal array.
-    fn applied(self, info: &mut ArrayInfo, known: &mut Known) -> Option<Grid> {
+    fn applied(self, info: &mut ArrayInfo, cache: &mut RegridCache) -> Option<EvenGrid> {
         let before = info.clone();
-        match self.try_apply(info, known) {
+        match self.try_apply(info, cache) {
             Ok(grid) => Some(grid),
             Err(error) => {
                 *info = before;
@@ -255,9 +256,9 @@ impl Shape {
         }
     }
 
-    fn try_apply(&self, info: &mut ArrayInfo, known: &mut Known) -> Result<Grid> {
+    fn try_apply(&self, info: &mut ArrayInfo, cache: &mut RegridCache) -> Result<EvenGrid> {
         let source = info.clone();
-        let missing = self.globe.is_some().then(|| missing(info));
+        let missing = self.lat_lon_grid.is_some().then(|| missing(info));
         let world = self.world(&source);
         let kinds: Vec<AxisKind> = info.axes.iter().map(|axis| axis.kind).collect();
         let mut grids = Vec::with_capacity(info.levels.len());
@@ -273,21 +274,21 @@ impl Shape {
             let mut grid = LevelGrid { axes: vec![None; kinds.len()], pixels: None };
             for (axis, even) in self.axes.iter().enumerate() {
                 let Some((even, _)) = even else { continue };
-                let map = known.axis_map(even, from.factor[axis], coarsenings[axis]);
+                let map = cache.axis_map(even, from.factor[axis], coarsenings[axis]);
                 level.shape[axis] = map.len() as u64;
                 grid.axes[axis] = Some(map);
             }
-            if let Some((Curvilinear { axes, .. }, globe, _)) = &self.globe {
+            if let Some((Curvilinear { axes, .. }, lat_lon_grid, _)) = &self.lat_lon_grid {
                 let factors = axes.map(|axis| from.factor[axis]);
-                let cells = known.globe_map(
-                    globe,
+                let cells = cache.lat_lon_map(
+                    lat_lon_grid,
                     source.shape()[axes[1]],
                     factors,
                     axes.map(|axis| coarsenings[axis]),
                 );
                 let counts = [
-                    coarse_count(globe.rows as u64, factors[0]),
-                    coarse_count(globe.columns as u64, factors[1]),
+                    coarse_count(lat_lon_grid.rows as u64, factors[0]),
+                    coarse_count(lat_lon_grid.columns as u64, factors[1]),
                 ];
                 axes.iter().zip(counts).for_each(|(&axis, count)| level.shape[axis] = count);
                 let columns = usize::try_from(counts[1]).unwrap_or(usize::MAX);
@@ -305,18 +306,20 @@ impl Shape {
                 axis.coordinates = Coordinates::Regular { origin: even.origin, step: even.step };
             }
         }
-        if let Some((Curvilinear { axes, .. }, globe, names)) = &self.globe {
+        if let Some((Curvilinear { axes, .. }, lat_lon_grid, names)) = &self.lat_lon_grid {
             for (place, units) in ["degrees_north", "degrees_east"].into_iter().enumerate() {
                 let axis = &mut info.axes[axes[place]];
                 axis.name.clone_from(&names[place]);
                 axis.units = units.to_owned();
-                axis.coordinates =
-                    Coordinates::Regular { origin: globe.origin[place], step: globe.step[place] };
+                axis.coordinates = Coordinates::Regular {
+                    origin: lat_lon_grid.origin[place],
+                    step: lat_lon_grid.step[place],
+                };
             }
             info.world_units = "degrees".to_owned();
         }
         info.check()?;
-        Ok(Grid { levels: grids, missing })
+        Ok(EvenGrid { levels: grids, missing })
     }
 
     /// The map of level 0: true coordinates where axes share their units, else the extent that the source's map gives.
@@ -325,7 +328,8 @@ impl Shape {
         let mut world = source.levels[0].world_from_voxel;
         // The source's world is made of horizontal cells where it has no units; they become those of the globe.
         let cell = (world.0[0][0] * world.0[1][1]).abs().sqrt();
-        let enlarged = self.globe.as_ref().map_or(1.0, |(_, globe, _)| globe.cell_side / cell);
+        let enlarged =
+            self.lat_lon_grid.as_ref().map_or(1.0, |(_, lat_lon_grid, _)| lat_lon_grid.cell_side / cell);
         for (place, kind) in [AxisKind::X, AxisKind::Y, AxisKind::Z].into_iter().enumerate() {
             let Some(axis) = source.axes.iter().position(|axis| axis.kind == kind) else { continue };
             let (spacing, origin) = (world.0[place][place] * enlarged, world.0[place][3] * enlarged);
@@ -341,9 +345,10 @@ impl Shape {
             };
             (world.0[place][place], world.0[place][3]) = (spacing, origin);
         }
-        if let Some((_, globe, _)) = &self.globe {
+        if let Some((_, lat_lon_grid, _)) = &self.lat_lon_grid {
             for (place, axis) in [(0, 1), (1, 0)] {
-                (world.0[place][place], world.0[place][3]) = (globe.step[axis], globe.origin[axis]);
+                (world.0[place][place], world.0[place][3]) =
+                    (lat_lon_grid.step[axis], lat_lon_grid.origin[axis]);
             }
         }
         world
@@ -354,8 +359,9 @@ impl Shape {
         let (mut scale, mut shift) = ([1.0; 3], [0.0; 3]);
         for (place, kind) in [AxisKind::X, AxisKind::Y, AxisKind::Z].into_iter().enumerate() {
             let Some(axis) = source.axes.iter().position(|axis| axis.kind == kind) else { continue };
-            let is_in_globe = self.globe.as_ref().is_some_and(|(places, ..)| places.axes.contains(&axis));
-            (scale[place], shift[place]) = if is_in_globe || self.axes[axis].is_some() {
+            let is_in_lat_lon_grid =
+                self.lat_lon_grid.as_ref().is_some_and(|(places, ..)| places.axes.contains(&axis));
+            (scale[place], shift[place]) = if is_in_lat_lon_grid || self.axes[axis].is_some() {
                 (level.factor[axis], 0.5 * (level.factor[axis] - 1.0))
             } else {
                 (coarsenings[axis].scale, coarsenings[axis].shift)
@@ -365,7 +371,7 @@ impl Shape {
     }
 }
 
-impl Known {
+impl RegridCache {
     async fn bounds(
         &mut self,
         source: &dyn Source,
@@ -384,27 +390,27 @@ impl Known {
 
     /// # Errors
     /// Why there is none, as the end of a sentence.
-    async fn globe(
+    async fn lat_lon_grid(
         &mut self,
         source: &dyn Source,
         dataset: &Dataset,
         places: Curvilinear,
-    ) -> std::result::Result<Arc<Globe>, String> {
+    ) -> std::result::Result<Arc<LatLonGrid>, String> {
         let key = [places.latitude, places.longitude];
-        if let Some(known) = self.globes.get(&key) {
+        if let Some(known) = self.lat_lon_grids.get(&key) {
             return known.clone();
         }
-        let made = self.make_globe(source, dataset, places).await;
-        self.globes.insert(key, made.clone());
+        let made = self.make_lat_lon_grid(source, dataset, places).await;
+        self.lat_lon_grids.insert(key, made.clone());
         made
     }
 
-    async fn make_globe(
+    async fn make_lat_lon_grid(
         &mut self,
         source: &dyn Source,
         dataset: &Dataset,
         places: Curvilinear,
-    ) -> std::result::Result<Arc<Globe>, String> {
+    ) -> std::result::Result<Arc<LatLonGrid>, String> {
         let shape = dataset.array(places.latitude).map_err(|e| e.to_string())?.shape().to_vec();
         let cells = shape.iter().fold(1u64, |n, &count| n.saturating_mul(count));
         if cells > MAX_CELLS || cells > MAX_CELLS_TOGETHER - self.cells {
@@ -414,8 +420,9 @@ impl Known {
         let read = |number| async move { values(source, dataset, number).await.map_err(|e| e.to_string()) };
         let (latitudes, longitudes) = futures::try_join!(read(places.latitude), read(places.longitude))?;
         let side = |axis: usize| usize::try_from(shape[axis]).unwrap_or(usize::MAX);
-        let centers = Centers { rows: side(0), columns: side(1), longitudes, latitudes };
-        let made = crate::tasks::blocking(move || Globe::of(&centers)).await.map_err(|e| e.to_string())?;
+        let centers = CellCenters { rows: side(0), columns: side(1), longitudes, latitudes };
+        let made =
+            crate::tasks::blocking(move || LatLonGrid::of(&centers)).await.map_err(|e| e.to_string())?;
         made.map(Arc::new).map_err(str::to_owned)
     }
 
@@ -431,7 +438,7 @@ impl Known {
 
     fn axis_map(&mut self, even: &Arc<EvenAxis>, factor: f64, coarsening: Coarsening) -> Arc<[u32]> {
         let of = Arc::as_ptr(even).addr();
-        let key = MapKey { of, factors: [factor; 2], coarsenings: [coarsening; 2] };
+        let key = IndexMapKey { of, factors: [factor; 2], coarsenings: [coarsening; 2] };
         self.map(key, || even.indices(factor, coarsening))
     }
 
@@ -442,14 +449,14 @@ impl Known {
         clippy::cast_precision_loss,
         reason = "within the grid"
     )]
-    fn globe_map(
+    fn lat_lon_map(
         &mut self,
-        globe: &Arc<Globe>,
+        lat_lon_grid: &Arc<LatLonGrid>,
         source_columns: u64,
         factors: [f64; 2],
         coarsenings: [Coarsening; 2],
     ) -> Arc<[u32]> {
-        let key = MapKey { of: Arc::as_ptr(globe).addr(), factors, coarsenings };
+        let key = IndexMapKey { of: Arc::as_ptr(lat_lon_grid).addr(), factors, coarsenings };
         self.map(key, || {
             let centers = |count: usize, factor: f64| {
                 let center = move |at: u64| (at as f64 * factor + 0.5 * (factor - 1.0)).round() as usize;
@@ -458,19 +465,19 @@ impl Known {
             let source_columns = source_columns as u32;
             let columns = coarsenings[1].count as u32;
             let mut cells = Vec::new();
-            for row in centers(globe.rows, factors[0]) {
-                for column in centers(globe.columns, factors[1]) {
-                    let cell = globe.cells[row * globe.columns + column];
+            for row in centers(lat_lon_grid.rows, factors[0]) {
+                for column in centers(lat_lon_grid.columns, factors[1]) {
+                    let cell = lat_lon_grid.cells[row * lat_lon_grid.columns + column];
                     let [y, x] = [cell / source_columns, cell % source_columns].map(f64::from);
                     let there = coarsenings[0].voxel(y) * columns + coarsenings[1].voxel(x);
-                    cells.push(if cell == NOWHERE { NOWHERE } else { there });
+                    cells.push(if cell == NO_CELL { NO_CELL } else { there });
                 }
             }
             cells
         })
     }
 
-    fn map(&mut self, key: MapKey, make: impl FnOnce() -> Vec<u32>) -> Arc<[u32]> {
+    fn map(&mut self, key: IndexMapKey, make: impl FnOnce() -> Vec<u32>) -> Arc<[u32]> {
         if let Some((_, known)) = self.maps.iter().find(|(known, _)| *known == key) {
             return Arc::clone(known);
         }
@@ -481,21 +488,21 @@ impl Known {
 }
 
 /// Note for people on a curvilinear grid.
-fn said_of_globe(globe: &Globe) -> String {
-    let percent = 100.0 * globe.hidden;
+fn lat_lon_note(lat_lon_grid: &LatLonGrid) -> String {
+    let percent = 100.0 * lat_lon_grid.hidden;
     let hidden = if percent < 1.0 {
         String::new()
     } else {
         format!("; {percent:.0} % of its cells are narrower than that and not drawn")
     };
-    let Globe { rows, columns, .. } = globe;
+    let LatLonGrid { rows, columns, .. } = lat_lon_grid;
     format!(
         "curvilinear grid: drawn at its true latitudes and longitudes on an even grid of {rows} x {columns}{hidden}"
     )
 }
 
 /// Note for people on an axis.
-fn said_of(name: &str, samples: usize, even: &EvenAxis, is_to_scale: bool) -> String {
+fn axis_note(name: &str, samples: usize, even: &EvenAxis, is_to_scale: bool) -> String {
     let scale = if is_to_scale { "" } else { ", not to scale with the others" };
     let hidden = match even.hidden() {
         0 => String::new(),
@@ -556,7 +563,7 @@ fn coarsening(source: &ArrayInfo, level: &array::Level, axis: usize) -> Coarseni
 
 /// Chooses how elements outside all cells are written, and says so in the decoding: a value that means "missing" already, NaN,
 /// or one that is new: in a type twice as wide where every value of the type may mean something.
-fn missing(info: &mut ArrayInfo) -> Missing {
+fn missing(info: &mut ArrayInfo) -> MissingElement {
     let meant = info.decoding.meant(info.dtype);
     let element = meant.element();
     let has_one =
@@ -570,7 +577,7 @@ fn missing(info: &mut ArrayInfo) -> Missing {
         raw
     };
     if let Some(value) = has_one.or(of_float) {
-        return Missing { element: stored(value, meant), wider: None };
+        return MissingElement { element: stored(value, meant), wider: None };
     }
     let lowest = |element: ElementType| {
         let (low, high) = element.limits();
@@ -581,15 +588,15 @@ fn missing(info: &mut ArrayInfo) -> Missing {
             Scalar::Unsigned(u64::try_from(high).unwrap_or(u64::MAX))
         }
     };
-    let wider = Wider::of(meant);
+    let wider = WiderInteger::of(meant);
     let dtype = wider.map_or(meant, |wider| wider.to);
     let value = lowest(dtype.element());
-    if let Some(Wider { to, .. }) = wider {
+    if let Some(WiderInteger { to, .. }) = wider {
         info.dtype = to;
         info.decoding.unsigned = None;
     }
     info.decoding = Decoding { unset: vec![value], ..info.decoding.clone() };
-    Missing { element: stored(value, dtype), wider }
+    MissingElement { element: stored(value, dtype), wider }
 }
 
 /// The name of an array without its group.

@@ -9,24 +9,24 @@ pub(super) const MAX_CELLS: u64 = 16 << 20;
 /// Most pixels of the even grid for each cell of the source.
 const MAX_PIXELS_PER_CELL: f64 = 4.0;
 /// Share of the cells that may lie in no pixel before the grid is made as fine as it may be.
-const MANY_HIDDEN: f64 = 0.05;
+const MAX_HIDDEN_SHARE: f64 = 0.05;
 /// Share of the cells that may reach too far around the globe to be drawn: of real grids those few that hold a pole.
-const MOST_LEFT_OUT: f64 = 0.02;
+const MAX_LEFT_OUT_SHARE: f64 = 0.02;
 /// Pixels that the even grid of a small source may have in any case.
 const SMALL_GRID: f64 = 65_536.0;
 /// Longest way from the center of a cell to a corner, in degrees of longitude.
 const MAX_REACH_DEGREES: f64 = 90.0;
 /// Cells are enlarged by this factor: no pixel falls between two because of rounding.
-const SEAM: f64 = 1.0 + 1e-6;
+const CELL_ENLARGEMENT: f64 = 1.0 + 1e-6;
 /// Looks at pixels, for each pixel or cell of the grid, until the cells count as none: those of a grid overlap little.
-const MAX_LOOKS: usize = 64;
+const MAX_VISITS_PER_CELL: usize = 64;
 /// Marks pixels in no cell.
-pub(super) const NOWHERE: u32 = u32::MAX;
+pub(super) const NO_CELL: u32 = u32::MAX;
 /// Parts of the circle of longitudes in which cells are looked for.
 const SECTORS: usize = 3600;
 
 /// Longitudes and latitudes of the cells' centers, degrees, shape `[rows, columns]`; NaN where a cell has no place.
-pub(super) struct Centers {
+pub(super) struct CellCenters {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) longitudes: Vec<f64>,
@@ -35,7 +35,7 @@ pub(super) struct Centers {
 
 /// An even grid of longitudes and latitudes.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Globe {
+pub(super) struct LatLonGrid {
     /// Pixels along latitude, southernmost first.
     pub(super) rows: usize,
     /// Pixels along longitude.
@@ -48,47 +48,51 @@ pub(super) struct Globe {
     pub(super) cell_side: f64,
     /// Share of the source's cells that lie in no pixel.
     pub(super) hidden: f64,
-    /// Number of the source cell of each pixel, `row * columns + column` of the source, or [`NOWHERE`].
+    /// Number of the source cell of each pixel, `row * columns + column` of the source, or [`NO_CELL`].
     pub(super) cells: Vec<u32>,
 }
 
 /// The corners of a cell, as longitude and latitude from its center, in order around it.
-type Corners = [[f64; 2]; 4];
+type CornerOffsets = [[f64; 2]; 4];
 
-impl Globe {
+impl LatLonGrid {
     /// Finds the cell of every pixel. Takes seconds for the largest grids: call it where threads may be blocked.
     ///
     /// # Errors
     /// Why there is no such grid, as the end of a sentence.
-    pub(super) fn of(centers: &Centers) -> Result<Self, &'static str> {
+    pub(super) fn of(centers: &CellCenters) -> Result<Self, &'static str> {
         if centers.rows < 2 || centers.columns < 2 {
             return Err("its grid of places has one row or column");
         }
         if (centers.rows * centers.columns) as u64 > MAX_CELLS {
             return Err("its grid of places has too many cells");
         }
-        let globe = Self::with_pixels(centers, 1.0)?;
-        if centers.left_out() > MOST_LEFT_OUT {
+        let lat_lon_grid = Self::with_pixels(centers, 1.0)?;
+        if centers.left_out() > MAX_LEFT_OUT_SHARE {
             return Err("many of its cells reach far around a pole");
         }
-        if globe.hidden <= MANY_HIDDEN { Ok(globe) } else { Self::with_pixels(centers, MAX_PIXELS_PER_CELL) }
+        if lat_lon_grid.hidden <= MAX_HIDDEN_SHARE {
+            Ok(lat_lon_grid)
+        } else {
+            Self::with_pixels(centers, MAX_PIXELS_PER_CELL)
+        }
     }
 
     /// With about so many pixels for each cell.
     #[expect(clippy::cast_precision_loss, reason = "at most 2^24 cells")]
-    fn with_pixels(centers: &Centers, per_cell: f64) -> Result<Self, &'static str> {
-        let (mut globe, cells) = Self::around(centers, per_cell)?;
-        globe.cells = vec![NOWHERE; globe.rows * globe.columns];
-        let mut looks = MAX_LOOKS * globe.cells.len().max(centers.longitudes.len());
+    fn with_pixels(centers: &CellCenters, per_cell: f64) -> Result<Self, &'static str> {
+        let (mut lat_lon_grid, cells) = Self::around(centers, per_cell)?;
+        lat_lon_grid.cells = vec![NO_CELL; lat_lon_grid.rows * lat_lon_grid.columns];
+        let mut visits = MAX_VISITS_PER_CELL * lat_lon_grid.cells.len().max(centers.longitudes.len());
         for (number, corners) in centers.all() {
-            globe.draw(centers, number, &corners, &mut looks).ok_or("its cells overlap")?;
+            lat_lon_grid.draw(centers, number, &corners, &mut visits).ok_or("its cells overlap")?;
         }
-        globe.hidden = 1.0 - count_seen(&globe.cells, centers.longitudes.len()) as f64 / cells;
-        Ok(globe)
+        lat_lon_grid.hidden = 1.0 - count_seen(&lat_lon_grid.cells, centers.longitudes.len()) as f64 / cells;
+        Ok(lat_lon_grid)
     }
 
     /// The grid around all cells, with nothing in it, and how many cells have a place.
-    fn around(centers: &Centers, per_cell: f64) -> Result<(Self, f64), &'static str> {
+    fn around(centers: &CellCenters, per_cell: f64) -> Result<(Self, f64), &'static str> {
         let (mut cells, mut area, mut widths, mut heights) = (0.0, 0.0, 0.0, 0.0);
         let (mut south, mut north) = (f64::INFINITY, f64::NEG_INFINITY);
         let mut sectors = vec![false; SECTORS];
@@ -134,16 +138,22 @@ impl Globe {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded above")]
         let (rows, columns) = (rows as usize, columns as usize);
         let origin = [south + 0.5 * step[0], west + low + 0.5 * step[1]];
-        let globe = Self { rows, columns, origin, step, cell_side, hidden: 0.0, cells: Vec::new() };
-        Ok((globe, cells))
+        let lat_lon_grid = Self { rows, columns, origin, step, cell_side, hidden: 0.0, cells: Vec::new() };
+        Ok((lat_lon_grid, cells))
     }
 
     /// Gives the pixels whose centers lie in a cell to it, where no cell has them yet. `None` where that takes more looks than
     /// are left.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the grid")]
     #[expect(clippy::cast_precision_loss, reason = "pixels below 2^32")]
-    fn draw(&mut self, centers: &Centers, number: usize, corners: &Corners, looks: &mut usize) -> Option<()> {
-        let corners = corners.map(|corner| corner.map(|v| v * SEAM));
+    fn draw(
+        &mut self,
+        centers: &CellCenters,
+        number: usize,
+        corners: &CornerOffsets,
+        visits: &mut usize,
+    ) -> Option<()> {
+        let corners = corners.map(|corner| corner.map(|v| v * CELL_ENLARGEMENT));
         let ((west, east), (south, north)) = (extent(&corners, 0), extent(&corners, 1));
         let latitude = centers.latitudes[number];
         let row = |at: f64| (latitude + at - self.origin[0]) / self.step[0];
@@ -157,12 +167,12 @@ impl Globe {
             let last_column = column(east).floor().min(self.columns as f64 - 1.0);
             for row in (first_row..).take_while(|&row| row as f64 <= last_row) {
                 for column in (first_column..).take_while(|&column| column as f64 <= last_column) {
-                    *looks = looks.checked_sub(1)?;
+                    *visits = visits.checked_sub(1)?;
                     let pixel = &mut self.cells[row * self.columns + column];
                     let x = column as f64 * self.step[1] - center - turn;
                     let y = self.origin[0] + row as f64 * self.step[0] - latitude;
-                    if *pixel == NOWHERE && is_inside(&corners, [x, y]) {
-                        *pixel = u32::try_from(number).unwrap_or(NOWHERE);
+                    if *pixel == NO_CELL && is_inside(&corners, [x, y]) {
+                        *pixel = u32::try_from(number).unwrap_or(NO_CELL);
                     }
                 }
             }
@@ -175,9 +185,9 @@ fn is_place(longitude: f64, latitude: f64) -> bool {
     longitude.is_finite() && (-90.5..=90.5).contains(&latitude)
 }
 
-impl Centers {
+impl CellCenters {
     /// All cells that have a place, with their corners.
-    fn all(&self) -> impl Iterator<Item = (usize, Corners)> {
+    fn all(&self) -> impl Iterator<Item = (usize, CornerOffsets)> {
         let cells = (0..self.rows).flat_map(|row| (0..self.columns).map(move |column| (row, column)));
         cells.filter_map(|(row, column)| {
             self.corners(row, column).map(|corners| (row * self.columns + column, corners))
@@ -194,7 +204,7 @@ impl Centers {
 
     /// A cell's corners, each the mean of the four centers around it; `None` where the cell or its neighbors have no places,
     /// or it reaches too far around the globe.
-    fn corners(&self, row: usize, column: usize) -> Option<Corners> {
+    fn corners(&self, row: usize, column: usize) -> Option<CornerOffsets> {
         let place = |row: usize, column: usize| {
             let at = row * self.columns + column;
             let (longitude, latitude) = (self.longitudes[at], self.latitudes[at]);
@@ -232,20 +242,20 @@ fn count_seen(pixels: &[u32], cells: usize) -> usize {
 }
 
 /// The lowest and the highest of the corners along longitude (0) or latitude (1).
-fn extent(corners: &Corners, axis: usize) -> (f64, f64) {
+fn extent(corners: &CornerOffsets, axis: usize) -> (f64, f64) {
     let values = corners.iter().map(|corner| corner[axis]);
     (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max))
 }
 
 /// Area of a polygon, square degrees.
-fn area_of(corners: &Corners) -> f64 {
+fn area_of(corners: &CornerOffsets) -> f64 {
     let next = corners.iter().cycle().skip(1);
     let twice: f64 = corners.iter().zip(next).map(|(a, b)| a[0] * b[1] - a[1] * b[0]).sum();
     0.5 * twice.abs()
 }
 
 /// Whether a polygon contains a point: a ray from it crosses an odd number of edges.
-fn is_inside(corners: &Corners, point: [f64; 2]) -> bool {
+fn is_inside(corners: &CornerOffsets, point: [f64; 2]) -> bool {
     let next = corners.iter().cycle().skip(1);
     let crosses = |(a, b): (&[f64; 2], &[f64; 2])| {
         (a[1] > point[1]) != (b[1] > point[1])
@@ -263,7 +273,7 @@ fn sector(longitude: f64) -> usize {
 /// The longitude at which the grid begins, as near to the source's own as can be: after the widest part of the circle without
 /// cells, or, around the globe, where the source's longitudes begin: at -180 or 0 degrees.
 #[expect(clippy::cast_precision_loss, reason = "few sectors")]
-fn first_longitude(sectors: &[bool], centers: &Centers) -> f64 {
+fn first_longitude(sectors: &[bool], centers: &CellCenters) -> f64 {
     let (mut longest, mut end) = (0, 0);
     let mut run = 0;
     for at in 0..2 * SECTORS {
@@ -288,29 +298,38 @@ fn first_longitude(sectors: &[bool], centers: &Centers) -> f64 {
 mod tests {
     use super::*;
 
-    fn centers(rows: usize, columns: usize, place: impl Fn(f64, f64) -> [f64; 2]) -> Centers {
+    fn centers(rows: usize, columns: usize, place: impl Fn(f64, f64) -> [f64; 2]) -> CellCenters {
         let all = (0..rows * columns).map(|n| place((n / columns) as f64, (n % columns) as f64));
         let (longitudes, latitudes) = all.map(|[x, y]| (x, y)).unzip();
-        Centers { rows, columns, longitudes, latitudes }
+        CellCenters { rows, columns, longitudes, latitudes }
     }
 
     /// Source row and column at a longitude and latitude.
-    fn at(globe: &Globe, columns: usize, longitude: f64, latitude: f64) -> Option<(usize, usize)> {
-        let column = (longitude - globe.origin[1] + 0.5 * globe.step[1]).rem_euclid(360.0) / globe.step[1];
-        let row = (latitude - globe.origin[0]) / globe.step[0] + 0.5;
-        let column = Some(column as usize).filter(|&c| c < globe.columns)?;
-        let row = Some(row).filter(|&r| r >= 0.0 && r < globe.rows as f64)? as usize;
-        let cell = globe.cells[row * globe.columns + column];
-        (cell != NOWHERE).then(|| (cell as usize / columns, cell as usize % columns))
+    fn at(
+        lat_lon_grid: &LatLonGrid,
+        columns: usize,
+        longitude: f64,
+        latitude: f64,
+    ) -> Option<(usize, usize)> {
+        let column = (longitude - lat_lon_grid.origin[1] + 0.5 * lat_lon_grid.step[1]).rem_euclid(360.0)
+            / lat_lon_grid.step[1];
+        let row = (latitude - lat_lon_grid.origin[0]) / lat_lon_grid.step[0] + 0.5;
+        let column = Some(column as usize).filter(|&c| c < lat_lon_grid.columns)?;
+        let row = Some(row).filter(|&r| r >= 0.0 && r < lat_lon_grid.rows as f64)? as usize;
+        let cell = lat_lon_grid.cells[row * lat_lon_grid.columns + column];
+        (cell != NO_CELL).then(|| (cell as usize / columns, cell as usize % columns))
     }
 
     #[test]
     fn a_grid_that_is_even_already_stays_as_it_is() {
         let even = centers(20, 30, |row, column| [100.0 + column, -10.0 + row]);
-        let globe = Globe::of(&even).unwrap();
-        assert_eq!((globe.rows, globe.columns), (20, 30));
-        assert!((globe.origin[0] + 10.0).abs() < 1e-9 && (globe.origin[1] - 100.0).abs() < 1e-9, "{globe:?}");
-        assert!(globe.cells.iter().enumerate().all(|(pixel, &cell)| cell as usize == pixel));
+        let lat_lon_grid = LatLonGrid::of(&even).unwrap();
+        assert_eq!((lat_lon_grid.rows, lat_lon_grid.columns), (20, 30));
+        assert!(
+            (lat_lon_grid.origin[0] + 10.0).abs() < 1e-9 && (lat_lon_grid.origin[1] - 100.0).abs() < 1e-9,
+            "{lat_lon_grid:?}"
+        );
+        assert!(lat_lon_grid.cells.iter().enumerate().all(|(pixel, &cell)| cell as usize == pixel));
     }
 
     #[test]
@@ -321,21 +340,21 @@ mod tests {
             [cosine * x - sine * y + 10.0, sine * x + cosine * y + 40.0]
         };
         let rotated = centers(41, 61, place);
-        let globe = Globe::of(&rotated).unwrap();
+        let lat_lon_grid = LatLonGrid::of(&rotated).unwrap();
         let mut seen = 0;
-        for row in 0..globe.rows {
-            for column in 0..globe.columns {
-                let x = globe.origin[1] + column as f64 * globe.step[1] - 10.0;
-                let y = globe.origin[0] + row as f64 * globe.step[0] - 40.0;
+        for row in 0..lat_lon_grid.rows {
+            for column in 0..lat_lon_grid.columns {
+                let x = lat_lon_grid.origin[1] + column as f64 * lat_lon_grid.step[1] - 10.0;
+                let y = lat_lon_grid.origin[0] + row as f64 * lat_lon_grid.step[0] - 40.0;
                 let (u, v) = (cosine * x + sine * y + 30.0, cosine * y - sine * x + 20.0);
-                let cell = globe.cells[row * globe.columns + column];
+                let cell = lat_lon_grid.cells[row * lat_lon_grid.columns + column];
                 let is_near_border = |p: f64| (p - p.floor() - 0.5).abs() < 1e-3;
                 if is_near_border(u) || is_near_border(v) {
                     continue;
                 }
                 let (u, v) = (u.round(), v.round());
                 let is_there = (0.0..=60.0).contains(&u) && (0.0..=40.0).contains(&v);
-                assert_eq!(cell, if is_there { (v * 61.0 + u) as u32 } else { NOWHERE }, "{u} {v}");
+                assert_eq!(cell, if is_there { (v * 61.0 + u) as u32 } else { NO_CELL }, "{u} {v}");
                 seen += usize::from(is_there);
             }
         }
@@ -346,10 +365,10 @@ mod tests {
     fn cells_across_the_date_line_are_like_any_other() {
         let wrapped = |longitude: f64| (longitude + 180.0).rem_euclid(360.0) - 180.0;
         let pacific = centers(20, 40, |row, column| [wrapped(160.0 + column), -10.0 + row]);
-        let globe = Globe::of(&pacific).unwrap();
-        assert_eq!((globe.rows, globe.columns), (20, 40));
-        assert!(globe.cells.iter().enumerate().all(|(pixel, &cell)| cell as usize == pixel));
-        assert_eq!(at(&globe, 40, -175.0, 0.0), Some((10, 25)));
+        let lat_lon_grid = LatLonGrid::of(&pacific).unwrap();
+        assert_eq!((lat_lon_grid.rows, lat_lon_grid.columns), (20, 40));
+        assert!(lat_lon_grid.cells.iter().enumerate().all(|(pixel, &cell)| cell as usize == pixel));
+        assert_eq!(at(&lat_lon_grid, 40, -175.0, 0.0), Some((10, 25)));
     }
 
     #[test]
@@ -360,14 +379,18 @@ mod tests {
             };
             let around =
                 centers(17, 72, |row, column| [wrap(first + 2.5 + 5.0 * column), -80.0 + 10.0 * row]);
-            let globe = Globe::of(&around).unwrap();
-            let west = globe.origin[1] - 0.5 * globe.step[1];
+            let lat_lon_grid = LatLonGrid::of(&around).unwrap();
+            let west = lat_lon_grid.origin[1] - 0.5 * lat_lon_grid.step[1];
             assert!((west - first.min(0.0)).abs() < 1e-9, "{first}: {west}");
-            assert!((globe.step[1] * globe.columns as f64 - 360.0).abs() < 1e-9);
-            assert!(globe.cells.iter().all(|&cell| cell != NOWHERE), "no seam");
+            assert!((lat_lon_grid.step[1] * lat_lon_grid.columns as f64 - 360.0).abs() < 1e-9);
+            assert!(lat_lon_grid.cells.iter().all(|&cell| cell != NO_CELL), "no seam");
             for (longitude, column) in [(1.0, 0.0), (101.0, 100.0), (359.0, 355.0)] {
                 let expected = ((column - first).rem_euclid(360.0) / 5.0) as usize;
-                assert_eq!(at(&globe, 72, wrap(longitude), 1.0).unwrap().1, expected, "{first}: {longitude}");
+                assert_eq!(
+                    at(&lat_lon_grid, 72, wrap(longitude), 1.0).unwrap().1,
+                    expected,
+                    "{first}: {longitude}"
+                );
             }
         }
     }
@@ -379,14 +402,15 @@ mod tests {
             let (x, y) = (column - 15.0, row - 15.0);
             [y.atan2(x).to_degrees(), 90.0 - x.hypot(y)]
         });
-        let globe = Globe::of(&polar).unwrap();
-        assert!(globe.cells.iter().all(|&cell| cell != 15 * 31 + 15), "the pole itself");
-        let column = |longitude: f64| at(&globe, 31, longitude, 80.0).map(|(_, column)| column);
+        let lat_lon_grid = LatLonGrid::of(&polar).unwrap();
+        assert!(lat_lon_grid.cells.iter().all(|&cell| cell != 15 * 31 + 15), "the pole itself");
+        let column = |longitude: f64| at(&lat_lon_grid, 31, longitude, 80.0).map(|(_, column)| column);
         assert!(matches!(column(0.0), Some(24..=26)), "{:?}", column(0.0));
         assert!(matches!(column(180.0), Some(4..=6)), "{:?}", column(180.0));
-        let far = globe.cells.iter().enumerate().filter(|&(pixel, &cell)| {
-            let latitude = globe.origin[0] + (pixel / globe.columns) as f64 * globe.step[0];
-            cell != NOWHERE && (latitude - polar.latitudes[cell as usize]).abs() > 1.5
+        let far = lat_lon_grid.cells.iter().enumerate().filter(|&(pixel, &cell)| {
+            let latitude =
+                lat_lon_grid.origin[0] + (pixel / lat_lon_grid.columns) as f64 * lat_lon_grid.step[0];
+            cell != NO_CELL && (latitude - polar.latitudes[cell as usize]).abs() > 1.5
         });
         assert_eq!(far.count(), 0, "no cell is drawn far from its place");
     }
@@ -404,16 +428,17 @@ mod tests {
             row @ (0 | 1) => [NORTH[2 * row][column as usize], NORTH[2 * row + 1][column as usize]],
             _ => [82.9 + 45.0 * column, 0.8 - 39.2 * (row - 2.0)],
         });
-        assert_eq!(Globe::of(&coarse).unwrap_err(), "many of its cells reach far around a pole");
+        assert_eq!(LatLonGrid::of(&coarse).unwrap_err(), "many of its cells reach far around a pole");
     }
 
     #[test]
     fn a_grid_of_cells_of_many_sizes_is_made_finer() {
         // Mercator: rows are ever narrower toward the pole.
         let narrowing = centers(60, 60, |row, column| [3.0 * column, 85.0 * (row / 60.0).sqrt()]);
-        let (coarse, fine) = (Globe::with_pixels(&narrowing, 1.0).unwrap(), Globe::of(&narrowing).unwrap());
+        let (coarse, fine) =
+            (LatLonGrid::with_pixels(&narrowing, 1.0).unwrap(), LatLonGrid::of(&narrowing).unwrap());
         assert!(
-            coarse.hidden > MANY_HIDDEN && fine.hidden < coarse.hidden,
+            coarse.hidden > MAX_HIDDEN_SHARE && fine.hidden < coarse.hidden,
             "{} {}",
             coarse.hidden,
             fine.hidden
@@ -426,8 +451,8 @@ mod tests {
         let mut partly = centers(10, 10, |row, column| [column, row]);
         partly.longitudes[44] = f64::NAN;
         partly.latitudes[0] = 1e30;
-        let globe = Globe::of(&partly).unwrap();
-        assert_eq!(globe.cells.iter().filter(|&&cell| cell == NOWHERE).count(), 2);
+        let lat_lon_grid = LatLonGrid::of(&partly).unwrap();
+        assert_eq!(lat_lon_grid.cells.iter().filter(|&&cell| cell == NO_CELL).count(), 2);
     }
 
     #[test]
@@ -442,18 +467,18 @@ mod tests {
             (|row, column| [column * 120.0, row * 1e-3], "no grid"),
         ];
         for (place, reason) in places {
-            match Globe::of(&centers(8, 9, place)) {
+            match LatLonGrid::of(&centers(8, 9, place)) {
                 Err(error) => assert!(error.contains(reason), "{error}"),
-                Ok(globe) => assert!(globe.rows * globe.columns <= 1 << 20),
+                Ok(lat_lon_grid) => assert!(lat_lon_grid.rows * lat_lon_grid.columns <= 1 << 20),
             }
         }
-        assert!(Globe::of(&centers(1, 9, |row, column| [column, row])).is_err());
+        assert!(LatLonGrid::of(&centers(1, 9, |row, column| [column, row])).is_err());
         // Numbers without an order still give a picture, of bounded size.
         let noise = centers(50, 60, |row, column| {
             [(row * 7919.0 + column * 104_729.0) % 360.0, (column * 31.0 + row * 17.0) % 90.0]
         });
-        if let Ok(globe) = Globe::of(&noise) {
-            assert!(globe.cells.len() < 1 << 20);
+        if let Ok(lat_lon_grid) = LatLonGrid::of(&noise) {
+            assert!(lat_lon_grid.cells.len() < 1 << 20);
         }
     }
 }

@@ -7,15 +7,15 @@ use array::{
     kind_of_degrees,
 };
 
-use super::globe::MAX_CELLS;
+use super::lat_lon_grid::MAX_CELLS;
 
 /// Arrays by their names.
-pub(super) struct Names<'a> {
+pub(super) struct ArrayNames<'a> {
     dataset: &'a Dataset,
     numbers: HashMap<&'a str, u32>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> ArrayNames<'a> {
     pub(super) fn of(dataset: &'a Dataset) -> Self {
         let numbers =
             (0..).zip(&dataset.arrays).map(|(number, array)| (array.name.trim_matches('/'), number));
