@@ -7,7 +7,7 @@ use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
-use session::Limit;
+use session::FidelityLimit;
 use stream::{ColorRange, DrawDevice, DrawResources, FilmSlabs, Still};
 use view::{FIELDS, find_keyword, similar};
 
@@ -135,9 +135,9 @@ pub(crate) fn render<'py>(
 }
 
 fn drawn(still: &Still, pixels: &PixelFormat) -> (Vec<u8>, Option<String>) {
-    let is_as_wanted = still.truth.exact && still.truth.limit != Limit::Memory;
+    let is_as_wanted = still.fidelity.exact && still.fidelity.limit != FidelityLimit::Memory;
     let bytes = pixels.of(&still.image, still.view.background);
-    (bytes, (!is_as_wanted).then(|| still.truth.text.clone()))
+    (bytes, (!is_as_wanted).then(|| still.fidelity.text.clone()))
 }
 
 fn device_named(name: &str) -> Result<DrawDevice> {

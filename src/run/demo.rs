@@ -16,11 +16,11 @@ pub(crate) async fn run(options: &DemoOptions) -> Result<()> {
     if options.check {
         let seen = demo.check().await?;
         let text = if is_json {
-            json!({"complete": true, "frames": seen.frames, "colours": seen.colors, "truth": seen.frame.truth}).to_string()
+            json!({"complete": true, "frames": seen.frames, "colours": seen.colors, "truth": seen.frame.fidelity}).to_string()
         } else {
             format!(
                 "a complete picture of {} x {} pixels came after {} frames, with {} colors: {}",
-                seen.frame.width, seen.frame.height, seen.frames, seen.colors, seen.frame.truth.text
+                seen.frame.width, seen.frame.height, seen.frames, seen.colors, seen.frame.fidelity.text
             )
         };
         return print(&text);

@@ -9,7 +9,7 @@ use array::{Error, ErrorKind, Priority, Result, Urgency};
 use client::directories::private_folder;
 use client::url::Location;
 use link::{ClientHandle, Trust};
-use session::{FrameInfo, Item, Join, State};
+use session::{FidelityState, FrameInfo, Item, JoinParams};
 use tokio::task::JoinSet;
 use wire::{ClientConfig, ops};
 
@@ -130,7 +130,7 @@ pub struct DemoCheck {
 
 async fn complete_picture(client: &ClientHandle) -> Result<DemoCheck> {
     let (width, height) = CHECK_SIZE;
-    let join = Join { session: String::new(), name: "check".into(), width, height };
+    let join = JoinParams { session: String::new(), name: "check".into(), width, height };
     let urgency = Urgency::of(Priority::INTERACTIVE);
     let mut answer = client.request(ops::JOIN, ops::encode_json(&join)?, urgency).await?;
     let mut frames = 0;
@@ -138,8 +138,8 @@ async fn complete_picture(client: &ClientHandle) -> Result<DemoCheck> {
         let item = item?;
         let Item::Frame(frame) = ops::decode_json::<Item>(&item.body, "an item of `join`")? else { continue };
         frames += 1;
-        answer.note(ops::encode_json(&session::Note::Shown { frame: frame.id })?)?;
-        if frame.truth.exact && frame.truth.state == State::Complete {
+        answer.note(ops::encode_json(&session::ParticipantNote::Shown { frame: frame.id })?)?;
+        if frame.fidelity.exact && frame.fidelity.state == FidelityState::Complete {
             let colors = colors(&item.bulk, &frame)?;
             return Ok(DemoCheck { frame, frames, colors });
         }

@@ -27,14 +27,14 @@ impl JoinHandler {
 }
 
 impl Handler for JoinHandler {
-    type Work = session::Join;
+    type Work = session::JoinParams;
 
     fn name(&self) -> &'static str {
         ops::JOIN
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<session::Join>> {
-        let request = session::Join::parse(&parameters)?;
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<session::JoinParams>> {
+        let request = session::JoinParams::parse(&parameters)?;
         if !["", MAIN].contains(&request.session.as_str()) {
             return Err(Error::not_found(format!(
                 "expected the session `{MAIN}`, found `{}`",
@@ -44,7 +44,7 @@ impl Handler for JoinHandler {
         Ok(BeginOutcome::Work(request))
     }
 
-    async fn run(&self, request: session::Join, call: &OperationCall) -> Result<()> {
+    async fn run(&self, request: session::JoinParams, call: &OperationCall) -> Result<()> {
         let participant = self.session.join(&request, Role::Own)?;
         tokio::select! {
             biased;

@@ -9,9 +9,9 @@ mod room;
 mod values;
 
 pub use message::{
-    Codec, DrawnArray, FrameInfo, Item, Join, Limit, MAX_NAME_BYTES, MAX_NOTE_BYTES, MAX_PICTURE_PIXELS,
-    MAX_PICTURE_SIDE, MIN_PICTURE_SIDE, Note, ParticipantInfo, PictureSize, Severity, State, Truth,
-    ViewChange,
+    DrawnArray, FidelityBadge, FidelityLimit, FidelityState, FrameInfo, Item, JoinParams, MAX_NAME_BYTES,
+    MAX_NOTE_BYTES, MAX_PICTURE_PIXELS, MAX_PICTURE_SIDE, MIN_PICTURE_SIDE, ParticipantInfo, ParticipantNote,
+    PictureCodec, PictureSize, Severity, ViewChange,
 };
-pub use room::{Event, MAX_PARTICIPANTS, ParticipantId, Role, Room};
-pub use values::{DrawnRange, Values};
+pub use room::{MAX_PARTICIPANTS, ParticipantId, Role, Room, RoomEvent};
+pub use values::{DrawnRange, ValueSummary};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use view::View;
 
-use crate::{ParticipantId, Role, Values};
+use crate::{ParticipantId, Role, ValueSummary};
 
 /// Largest note or join parameters, bytes: the wire's limit for both.
 pub const MAX_NOTE_BYTES: usize = 1 << 20;
@@ -65,7 +65,7 @@ impl PictureSize {
 
 /// Parameters of the operation `join`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Join {
+pub struct JoinParams {
     /// Which session of the node; empty means the main one.
     #[serde(default)]
     pub session: String,
@@ -78,7 +78,7 @@ pub struct Join {
     pub height: u32,
 }
 
-impl Join {
+impl JoinParams {
     /// Reads the parameters.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ pub struct ViewChange {
 /// Message from a participant to a running `join`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Note {
+pub enum ParticipantNote {
     /// My view changed.
     View(ViewChange),
     /// My window changed.
@@ -128,7 +128,7 @@ pub enum Note {
     Still,
 }
 
-impl Note {
+impl ParticipantNote {
     /// Reads a note.
     ///
     /// # Errors
@@ -174,7 +174,7 @@ pub enum Severity {
 /// How a picture is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Codec {
+pub enum PictureCodec {
     /// Lossy, quick.
     Jpeg,
     /// Lossless.
@@ -184,7 +184,7 @@ pub enum Codec {
 /// Reason why the wanted level is not finer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Limit {
+pub enum FidelityLimit {
     /// Nothing: it is the finest there is.
     Finest,
     /// The screen: a finer one would not be seen.
@@ -196,7 +196,7 @@ pub enum Limit {
 /// Progress of a picture toward its final quality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum FidelityState {
     /// Every wanted block is there.
     Complete,
     /// Blocks are on their way.
@@ -209,7 +209,7 @@ pub enum State {
 
 /// The facts of the truth badge: what is shown, what is missing, why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Truth {
+pub struct FidelityBadge {
     /// Finest level that covers everything in the picture; coarser than wanted while blocks are missing, `None`
     /// while no level covers everything.
     pub level_shown: Option<u8>,
@@ -218,13 +218,13 @@ pub struct Truth {
     /// How the values of the level shown came to be.
     pub origin: LevelOrigin,
     /// Why it is not finer.
-    pub limit: Limit,
+    pub limit: FidelityLimit,
     /// Wanted blocks that are there.
     pub blocks_present: u64,
     /// Wanted blocks.
     pub blocks_total: u64,
     /// Progress of the picture.
-    pub state: State,
+    pub state: FidelityState,
     /// Lossless, full quality, not enlarged, and every wanted block present at the wanted level.
     pub exact: bool,
     /// Blocks of coarser levels made so far and in all, while some are being made.
@@ -245,9 +245,10 @@ pub struct FrameInfo {
     /// Pixels down.
     pub height: u32,
     /// How it is encoded.
-    pub codec: Codec,
-    /// Truth badge: what the picture shows and what is missing.
-    pub truth: Truth,
+    pub codec: PictureCodec,
+    /// Fidelity badge: what the picture shows and what is missing.
+    #[serde(rename = "truth")]
+    pub fidelity: FidelityBadge,
 }
 
 /// An array as it is drawn, where that is on other axes than those of the data: uneven axes and curvilinear grids are drawn on
@@ -303,9 +304,11 @@ pub enum Item {
     /// A picture; its bytes travel as bulk.
     Frame(FrameInfo),
     /// The facts changed without a new picture.
-    Truth {
-        /// The facts.
-        truth: Truth,
+    #[serde(rename = "truth")]
+    Fidelity {
+        /// Fidelity badge of the picture that is shown.
+        #[serde(rename = "truth")]
+        fidelity: FidelityBadge,
     },
     /// Statistics of the values shown, sent when they change. The values are those of this array, time and place along other axes.
     Values {
@@ -316,7 +319,7 @@ pub enum Item {
         /// Index on axes that are neither space nor time.
         at: std::collections::BTreeMap<String, u64>,
         /// The statistics.
-        values: Values,
+        values: ValueSummary,
     },
     /// The data are not what they were when they were described: describe them again.
     Changed,
@@ -337,8 +340,8 @@ mod tests {
 
     use super::*;
 
-    fn note(value: &Value) -> Note {
-        let note = Note::parse(value.to_string().as_bytes()).unwrap();
+    fn note(value: &Value) -> ParticipantNote {
+        let note = ParticipantNote::parse(value.to_string().as_bytes()).unwrap();
         assert_eq!(&serde_json::to_value(&note).unwrap(), value);
         note
     }
@@ -346,31 +349,34 @@ mod tests {
     #[test]
     fn notes_have_the_documented_shapes() {
         let view = note(&json!({"kind": "view", "seq": 4, "view": {"time": 2}, "moving": true}));
-        let Note::View(change) = view else { panic!("{view:?}") };
+        let ParticipantNote::View(change) = view else { panic!("{view:?}") };
         assert_eq!((change.seq, change.moving, change.view.len()), (4, true, 1));
         assert_eq!(
             note(&json!({"kind": "resize", "width": 10, "height": 20})),
-            Note::Resize { width: 10, height: 20 }
+            ParticipantNote::Resize { width: 10, height: 20 }
         );
-        assert_eq!(note(&json!({"kind": "shown", "frame": 7})), Note::Shown { frame: 7 });
-        assert_eq!(note(&json!({"kind": "still"})), Note::Still);
+        assert_eq!(note(&json!({"kind": "shown", "frame": 7})), ParticipantNote::Shown { frame: 7 });
+        assert_eq!(note(&json!({"kind": "still"})), ParticipantNote::Still);
     }
 
     #[test]
     fn notes_may_carry_more_than_is_known_and_are_refused_when_wrong() {
         let more = json!({"kind": "shown", "frame": 7, "latency_ms": 3});
-        assert_eq!(Note::parse(more.to_string().as_bytes()).unwrap(), Note::Shown { frame: 7 });
+        assert_eq!(
+            ParticipantNote::parse(more.to_string().as_bytes()).unwrap(),
+            ParticipantNote::Shown { frame: 7 }
+        );
         for bad in ["", "{}", "null", r#"{"kind":"dance"}"#, r#"{"kind":"shown","frame":-1}"#] {
-            let error = Note::parse(bad.as_bytes()).unwrap_err();
+            let error = ParticipantNote::parse(bad.as_bytes()).unwrap_err();
             assert!(error.to_string().contains("expected a note"), "{error}");
         }
-        assert!(Note::parse(&vec![b' '; MAX_NOTE_BYTES + 1]).is_err());
+        assert!(ParticipantNote::parse(&vec![b' '; MAX_NOTE_BYTES + 1]).is_err());
     }
 
     #[test]
     fn join_has_the_documented_shape() {
         let text = br#"{"session": "main", "name": "Ada", "width": 1024, "height": 800}"#;
-        let join = Join::parse(text).unwrap();
+        let join = JoinParams::parse(text).unwrap();
         assert_eq!((join.name.as_str(), join.size()), ("Ada", PictureSize::new(1024, 800)));
         assert_eq!(PictureSize::new(0, u32::MAX).width(), MIN_PICTURE_SIDE);
         assert_eq!(PictureSize::new(0, u32::MAX).height(), MAX_PICTURE_SIDE);
@@ -380,18 +386,18 @@ mod tests {
         assert!(
             !huge.is_whole() && PictureSize::new(1024, 800).is_whole() && PictureSize::new(4, 4).is_whole()
         );
-        assert!(Join::parse(br#"{"name": "Ada"}"#).is_err());
+        assert!(JoinParams::parse(br#"{"name": "Ada"}"#).is_err());
     }
 
-    fn truth() -> Truth {
-        Truth {
+    fn fidelity() -> FidelityBadge {
+        FidelityBadge {
             level_shown: Some(2),
             level_wanted: 0,
             origin: LevelOrigin::Sampled,
-            limit: Limit::Screen,
+            limit: FidelityLimit::Screen,
             blocks_present: 3,
             blocks_total: 9,
-            state: State::Loading,
+            state: FidelityState::Loading,
             exact: false,
             levels_made: Some([1, 4]),
             text: "loading".into(),
@@ -403,7 +409,8 @@ mod tests {
         let facts = json!({"level_shown": 2, "level_wanted": 0, "origin": "sampled", "limit": "screen",
             "blocks_present": 3, "blocks_total": 9, "state": "loading", "exact": false, "levels_made": [1, 4],
             "text": "loading"});
-        let frame = FrameInfo { id: 1, seq: 2, width: 3, height: 4, codec: Codec::Jpeg, truth: truth() };
+        let frame =
+            FrameInfo { id: 1, seq: 2, width: 3, height: 4, codec: PictureCodec::Jpeg, fidelity: fidelity() };
         let person = ParticipantInfo { id: ParticipantId(1), name: "Ada".into(), role: Role::Own };
         let view = View::default();
         let view_json = serde_json::to_value(&view).unwrap();
@@ -426,7 +433,7 @@ mod tests {
                 Item::Frame(frame),
                 json!({"kind": "frame", "id": 1, "seq": 2, "width": 3, "height": 4, "codec": "jpeg", "truth": facts}),
             ),
-            (Item::Truth { truth: truth() }, json!({"kind": "truth", "truth": facts})),
+            (Item::Fidelity { fidelity: fidelity() }, json!({"kind": "truth", "truth": facts})),
             (
                 Item::Message { severity: Severity::Warning, text: "x".into() },
                 json!({"kind": "message", "severity": "warning", "text": "x"}),

@@ -41,7 +41,7 @@ impl Role {
 
 /// Output event of a room.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum RoomEvent {
     /// Send this to that participant.
     Tell(ParticipantId, Item),
     /// Draw this view for that participant: it is the current one.
@@ -57,7 +57,7 @@ pub enum Event {
     },
 }
 
-struct Participant {
+struct RoomMember {
     name: String,
     role: Role,
     view: View,
@@ -81,9 +81,9 @@ struct Participant {
 pub struct Room {
     dataset: String,
     first_view: View,
-    participants: BTreeMap<ParticipantId, Participant>,
+    participants: BTreeMap<ParticipantId, RoomMember>,
     next_id: u32,
-    events: VecDeque<Event>,
+    events: VecDeque<RoomEvent>,
 }
 
 impl Room {
@@ -115,12 +115,12 @@ impl Room {
             self.next_id.checked_add(1).ok_or_else(|| Error::internal("numbers of participants ran out"))?;
         let view = self.first_view.clone();
         let name = legal_name(name).unwrap_or_else(|| format!("Guest {}", id.0));
-        self.push(Event::Tell(
+        self.push(RoomEvent::Tell(
             id,
             Item::Joined { you: id, role, dataset: self.dataset.clone(), view: view.clone() },
         ));
-        self.push(Event::Show { to: id, seq: 0, view: view.clone(), moving: false });
-        self.participants.insert(id, Participant { name, role, view, seq: 0, heard: 0, moving: false });
+        self.push(RoomEvent::Show { to: id, seq: 0, view: view.clone(), moving: false });
+        self.participants.insert(id, RoomMember { name, role, view, seq: 0, heard: 0, moving: false });
         self.tell_participants();
         Ok(id)
     }
@@ -137,22 +137,22 @@ impl Room {
         change: &ViewChange,
         check: impl FnOnce(&View) -> Result<()>,
     ) -> Result<()> {
-        let participant = self.find(from)?;
-        if !participant.role.may_steer() {
+        let member = self.find(from)?;
+        if !member.role.may_steer() {
             return Err(Error::new(ErrorKind::Denied, "you are watching: only others can change the view"));
         }
-        if change.seq <= participant.heard {
+        if change.seq <= member.heard {
             return Ok(());
         }
-        let view = participant.view.merged(&change.view)?;
+        let view = member.view.merged(&change.view)?;
         check(&view)?;
-        participant.view = view.clone();
-        participant.heard = change.seq;
-        participant.moving = change.moving;
+        member.view = view.clone();
+        member.heard = change.seq;
+        member.moving = change.moving;
         // The node may have changed it meanwhile: numbers only rise, and reach at least the one heard.
-        participant.seq = participant.seq.saturating_add(1).max(change.seq);
-        let seq = participant.seq;
-        self.push(Event::Show { to: from, seq, view, moving: change.moving });
+        member.seq = member.seq.saturating_add(1).max(change.seq);
+        let seq = member.seq;
+        self.push(RoomEvent::Show { to: from, seq, view, moving: change.moving });
         Ok(())
     }
 
@@ -162,15 +162,15 @@ impl Room {
     /// # Errors
     /// `NotFound` for somebody who left, and those of [`View::merged`].
     pub fn set(&mut self, to: ParticipantId, at: u64, fields: &Map<String, Value>) -> Result<()> {
-        let participant = self.find(to)?;
-        if participant.seq != at {
+        let member = self.find(to)?;
+        if member.seq != at {
             return Ok(());
         }
-        participant.view = participant.view.merged(fields)?;
-        participant.seq = participant.seq.saturating_add(1);
-        let (seq, view, moving) = (participant.seq, participant.view.clone(), participant.moving);
-        self.push(Event::Show { to, seq, view: view.clone(), moving });
-        self.push(Event::Tell(to, Item::View { seq, view }));
+        member.view = member.view.merged(fields)?;
+        member.seq = member.seq.saturating_add(1);
+        let (seq, view, moving) = (member.seq, member.view.clone(), member.moving);
+        self.push(RoomEvent::Show { to, seq, view: view.clone(), moving });
+        self.push(RoomEvent::Tell(to, Item::View { seq, view }));
         Ok(())
     }
 
@@ -183,18 +183,18 @@ impl Room {
     /// under a number that is newer than the change, so that they go back to it.
     pub fn refuse(&mut self, to: ParticipantId, refused: u64, error: &Error) {
         self.tell(to, Severity::Warning, error.to_string());
-        let Some(participant) = self.participants.get_mut(&to) else { return };
-        participant.heard = participant.heard.max(refused);
-        participant.seq = participant.seq.saturating_add(1).max(refused);
-        let (seq, view, moving) = (participant.seq, participant.view.clone(), participant.moving);
-        self.push(Event::Show { to, seq, view: view.clone(), moving });
-        self.push(Event::Tell(to, Item::View { seq, view }));
+        let Some(member) = self.participants.get_mut(&to) else { return };
+        member.heard = member.heard.max(refused);
+        member.seq = member.seq.saturating_add(1).max(refused);
+        let (seq, view, moving) = (member.seq, member.view.clone(), member.moving);
+        self.push(RoomEvent::Show { to, seq, view: view.clone(), moving });
+        self.push(RoomEvent::Tell(to, Item::View { seq, view }));
     }
 
     /// Tells a participant something.
     pub fn tell(&mut self, to: ParticipantId, severity: Severity, text: String) {
         if self.participants.contains_key(&to) {
-            self.push(Event::Tell(to, Item::Message { severity, text }));
+            self.push(RoomEvent::Tell(to, Item::Message { severity, text }));
         }
     }
 
@@ -202,7 +202,7 @@ impl Room {
     pub fn tell_changed(&mut self) {
         let ids: Vec<ParticipantId> = self.participants.keys().copied().collect();
         for id in ids {
-            self.push(Event::Tell(id, Item::Changed));
+            self.push(RoomEvent::Tell(id, Item::Changed));
         }
     }
 
@@ -215,7 +215,7 @@ impl Room {
     }
 
     /// Takes the next event out of the queue; `None` when it is empty.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<RoomEvent> {
         self.events.pop_front()
     }
 
@@ -238,7 +238,7 @@ impl Room {
         all.map(|(&id, p)| ParticipantInfo { id, name: p.name.clone(), role: p.role }).collect()
     }
 
-    fn find(&mut self, id: ParticipantId) -> Result<&mut Participant> {
+    fn find(&mut self, id: ParticipantId) -> Result<&mut RoomMember> {
         self.participants
             .get_mut(&id)
             .ok_or_else(|| Error::not_found(format!("expected a participant, found number {} gone", id.0)))
@@ -247,13 +247,13 @@ impl Room {
     fn tell_participants(&mut self) {
         let list = self.participants();
         for person in &list {
-            self.push(Event::Tell(person.id, Item::Participants { list: list.clone() }));
+            self.push(RoomEvent::Tell(person.id, Item::Participants { list: list.clone() }));
         }
     }
 
     /// Appends, or replaces an older event of the same kind for the same participant. Except for what is
     /// first told on joining, only the newest matters.
-    fn push(&mut self, event: Event) {
+    fn push(&mut self, event: RoomEvent) {
         match self.events.iter_mut().find(|old| old.is_replaced_by(&event)) {
             Some(old) => *old = event,
             None => self.events.push_back(event),
@@ -261,7 +261,7 @@ impl Room {
     }
 }
 
-impl Event {
+impl RoomEvent {
     fn to(&self) -> ParticipantId {
         match self {
             Self::Tell(to, _) | Self::Show { to, .. } => *to,
@@ -292,7 +292,7 @@ mod tests {
 
     use super::*;
 
-    fn drain(room: &mut Room) -> Vec<Event> {
+    fn drain(room: &mut Room) -> Vec<RoomEvent> {
         std::iter::from_fn(|| room.poll_event()).collect()
     }
 
@@ -318,12 +318,12 @@ mod tests {
         drain(&mut room);
         let bob = room.join("Bob", Role::Steer).unwrap();
         let events = drain(&mut room);
-        let Event::Tell(to, Item::Joined { you, view, .. }) = &events[0] else { panic!("{events:?}") };
+        let RoomEvent::Tell(to, Item::Joined { you, view, .. }) = &events[0] else { panic!("{events:?}") };
         assert_eq!((*to, *you, view.time), (bob, bob, 0));
         let told: Vec<ParticipantId> = events
             .iter()
-            .filter(|e| matches!(e, Event::Tell(_, Item::Participants { list }) if list.len() == 2))
-            .map(Event::to)
+            .filter(|e| matches!(e, RoomEvent::Tell(_, Item::Participants { list }) if list.len() == 2))
+            .map(RoomEvent::to)
             .collect();
         assert_eq!(told, [ada, bob]);
         assert_eq!(room.view(ada).unwrap().1.time, 5);
@@ -388,11 +388,11 @@ mod tests {
         room.change(ada, &time(7, 3), |_| Err(Error::invalid("no such time"))).unwrap_err();
         room.refuse(ada, 7, &Error::invalid("no such time"));
         let events = drain(&mut room);
-        let Event::Tell(_, Item::Message { text, .. }) = &events[0] else { panic!("{events:?}") };
+        let RoomEvent::Tell(_, Item::Message { text, .. }) = &events[0] else { panic!("{events:?}") };
         assert_eq!(text, "no such time");
         // Newer than the change, so that it is undone on the other side; a frame with this number will come.
-        assert!(matches!(&events[1], Event::Show { seq: 7, view, .. } if view.time == 0));
-        assert!(matches!(&events[2], Event::Tell(_, Item::View { seq: 7, view }) if view.time == 0));
+        assert!(matches!(&events[1], RoomEvent::Show { seq: 7, view, .. } if view.time == 0));
+        assert!(matches!(&events[2], RoomEvent::Tell(_, Item::View { seq: 7, view }) if view.time == 0));
     }
 
     #[test]

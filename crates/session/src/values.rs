@@ -14,7 +14,7 @@ const FAR_OUT: f64 = 1.0;
 
 /// Statistics from the blocks that are in memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Values {
+pub struct ValueSummary {
     /// Number of the level they were counted at.
     pub level: u8,
     /// How many.
@@ -60,7 +60,7 @@ impl DrawnRange {
     }
 }
 
-impl Values {
+impl ValueSummary {
     /// Combines a sample and statistics; `drawn` says how they are drawn. Labels and packed colors have
     /// neither padding nor values outside of a range.
     #[must_use]
@@ -177,7 +177,7 @@ mod tests {
         let count = sorted.len() as u64;
         let spread = Spread { count, infinite, low: ends[0], high: ends[1], sorted, packing: None };
         let drawn = DrawnRange { range: Some(range), hides: [true, false] };
-        let of = |meaning| Values::of(&spread, &stats.stats(), meaning, 0, drawn).note;
+        let of = |meaning| ValueSummary::of(&spread, &stats.stats(), meaning, 0, drawn).note;
         assert!(of(Meaning::Labels).is_none() || sorted_is_empty(&spread), "labels are only missed");
         of(Meaning::Intensity)
     }

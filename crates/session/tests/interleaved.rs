@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use corridor_session::{Event, MAX_PARTICIPANTS, ParticipantId, Role, Room, ViewChange};
+use corridor_session::{MAX_PARTICIPANTS, ParticipantId, Role, Room, RoomEvent, ViewChange};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::{Map, Value, json};
@@ -67,7 +67,7 @@ impl Model {
 
     fn drain(&mut self, room: &mut Room) {
         while let Some(event) = room.poll_event() {
-            let Event::Show { to, seq, view, .. } = event else { continue };
+            let RoomEvent::Show { to, seq, view, .. } = event else { continue };
             assert!(self.present.contains_key(&to), "{to:?} left");
             if let Some((before, _)) = self.shown.insert(to, (seq, view)) {
                 assert!(seq > before, "numbers only rise: {before}, then {seq}");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use array::{Dataset, Error, Result, Source};
 use gpu::Patience;
 use render::{Cancel, Cutting, ImageSize, Scene, SlabRequest};
-use session::{DrawnRange, ParticipantId, Values};
+use session::{DrawnRange, ParticipantId, ValueSummary};
 use tokio::task::JoinSet;
 use view::{ColorBy, Transfer, View};
 
@@ -333,20 +333,20 @@ impl Film {
         let block_status = self.shared.feed.block_status(view_plan.subscription.who());
         let mut facts = PictureFacts::of(view_plan, block_status, Some(frame.fidelity));
         facts.is_lossless = true;
-        let mut truth = facts.truth();
+        let mut fidelity = facts.fidelity();
         if let Some(omitted) = &boxes.omitted {
-            truth.text = format!("{} {omitted}", truth.text);
+            fidelity.text = format!("{} {omitted}", fidelity.text);
         }
         let values = drawn_values(view_plan, &view);
         if let Some(note) = values.as_ref().and_then(|values| values.note.as_ref()) {
-            truth.text = format!("{} {}", truth.text, capitalized(note));
+            fidelity.text = format!("{} {}", fidelity.text, capitalized(note));
         }
-        Ok(Still { image: frame.image, truth, view, slabs, values })
+        Ok(Still { image: frame.image, fidelity, view, slabs, values })
     }
 }
 
 /// Statistics of the values that an aim shows.
-fn drawn_values(view_plan: &ViewPlan, view: &View) -> Option<Values> {
+fn drawn_values(view_plan: &ViewPlan, view: &View) -> Option<ValueSummary> {
     view_plan.subscription.volume.values(DrawnRange::of(view))
 }
 

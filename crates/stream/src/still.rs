@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use array::{Error, Result, Source};
 use render::{Image, ImageSize, Slabs};
-use session::{Truth, Values};
+use session::{FidelityBadge, ValueSummary};
 use view::View;
 
 use crate::film::{ColorRange, Film, FilmRequest};
@@ -30,13 +30,13 @@ pub struct Still {
     /// Full precision; see [`Image::to_png`].
     pub image: Image,
     /// Truth badge of the picture.
-    pub truth: Truth,
+    pub fidelity: FidelityBadge,
     /// The view with everything filled in that was left open.
     pub view: View,
     /// The slabs beside it, where they were asked for.
     pub slabs: Option<Slabs>,
     /// Statistics of the values that it shows; `None` where no block was read.
-    pub values: Option<Values>,
+    pub values: Option<ValueSummary>,
 }
 
 /// Draws one picture with every block it wants: the same request over the same data gives the same picture.

@@ -11,7 +11,7 @@ use array::conformance::{MemorySource, one_array};
 use array::{ArrayInfo, Generation, Source};
 use corridor_stream::Session;
 use serde_json::json;
-use session::{Item, Join, Role, State};
+use session::{FidelityState, Item, JoinParams, Role};
 use support::{Changing, Pyramid, Viewer};
 use view::View;
 
@@ -23,7 +23,7 @@ fn session_over(data: &Pyramid, source: Arc<dyn Source>) -> Session {
 }
 
 fn join(session: &Session) -> Viewer {
-    let join = Join { session: String::new(), name: "Ada".into(), width: 128, height: 96 };
+    let join = JoinParams { session: String::new(), name: "Ada".into(), width: 128, height: 96 };
     Viewer::new(session.join(&join, Role::Own).unwrap())
 }
 
@@ -33,14 +33,14 @@ async fn data_that_change_are_described_again_and_shown() {
     let source = Changing::new(old.source());
     let session = session_over(&old, Arc::new(source.clone()));
     let (mut ada, mut bob) = (join(&session), join(&session));
-    ada.frame(|f| f.truth.exact).await;
-    bob.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
+    bob.frame(|f| f.fidelity.exact).await;
     source.become_source(new.source());
     ada.change(&json!({"time": 1}), false);
     for viewer in [&mut ada, &mut bob] {
         assert!(viewer.message().await.contains("The data changed"));
-        let frame = viewer.frame(|f| f.truth.exact).await;
-        assert_eq!(frame.truth.state, State::Complete);
+        let frame = viewer.frame(|f| f.fidelity.exact).await;
+        assert_eq!(frame.fidelity.state, FidelityState::Complete);
     }
     assert_eq!((ada.view.time, bob.view.time), (1, 0));
     assert!(new.asked().iter().any(|key| new.time_of(key) == 1 && key.generation.0 == 1));
@@ -54,7 +54,7 @@ async fn data_that_change_are_described_again_and_shown() {
     assert!(ada.items.iter().any(told), "{:?}", ada.items);
     ada.change(&json!({"time": 0}), false);
     let seq = ada.seq();
-    ada.frame(|f| f.truth.exact && f.seq >= seq).await;
+    ada.frame(|f| f.fidelity.exact && f.seq >= seq).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,9 +78,9 @@ async fn who_looked_at_an_array_that_is_gone_and_whoever_comes_later_see_another
     )
     .unwrap();
     let (mut ada, mut bob) = (join(&session), join(&session));
-    ada.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
     bob.change(&json!({"array": "a"}), false);
-    bob.frame(|f| f.truth.exact).await;
+    bob.frame(|f| f.fidelity.exact).await;
     source.become_source(Arc::new(new));
     session.describe_again();
     let text = ada.message().await;
@@ -89,7 +89,7 @@ async fn who_looked_at_an_array_that_is_gone_and_whoever_comes_later_see_another
     assert!(text.contains("this is what they are now"), "{text}");
     let mut eve = join(&session);
     for viewer in [&mut ada, &mut bob, &mut eve] {
-        viewer.frame(|f| f.truth.exact).await;
+        viewer.frame(|f| f.fidelity.exact).await;
         assert_eq!(viewer.view.array, "a");
     }
 }
@@ -100,7 +100,7 @@ async fn who_comes_where_nothing_can_be_drawn_any_more_does_not_wait_for_a_pictu
     let source = Changing::new(data.source());
     let session = session_over(&data, Arc::new(source.clone()));
     let mut ada = join(&session);
-    ada.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
     let mut point = one_array("|u1".parse().unwrap(), &[1], &[1]);
     point.generation = Generation(1);
     source.become_source(Arc::new(MemorySource::new(point, vec![vec![vec![0u8].into()]]).unwrap()));
@@ -108,7 +108,8 @@ async fn who_comes_where_nothing_can_be_drawn_any_more_does_not_wait_for_a_pictu
     ada.message().await;
     let mut eve = join(&session);
     eve.take_for(Duration::from_secs(1)).await;
-    let is_told = |i: &Item| matches!(i, Item::Truth { truth } if truth.state == State::Failed);
+    let is_told =
+        |i: &Item| matches!(i, Item::Fidelity { fidelity } if fidelity.state == FidelityState::Failed);
     assert!(eve.items.iter().any(is_told), "{:?}", eve.items);
 }
 
@@ -118,7 +119,7 @@ async fn data_that_may_have_changed_and_have_not_are_no_news() {
     let source = Changing::new(data.source());
     let session = session_over(&data, Arc::new(source.clone()));
     let mut ada = join(&session);
-    ada.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
     session.describe_again();
     ada.take_for(Duration::from_secs(30)).await;
     assert!(!ada.items.iter().any(|i| matches!(i, Item::Message { .. })), "{:?}", ada.items);
@@ -134,7 +135,7 @@ async fn data_that_change_and_cannot_be_described_are_said_to_have() {
     let source = Changing::new(old.source());
     let session = session_over(&old, Arc::new(source.clone()));
     let mut ada = join(&session);
-    ada.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
     source.change_unseen(new.source());
     ada.change(&json!({"time": 1}), false);
     let text = ada.message().await;

@@ -11,7 +11,7 @@ use corridor_stream::{
 };
 use render::{Background, ImageSize};
 use serde_json::json;
-use session::{Join, Role, State};
+use session::{FidelityState, JoinParams, Role};
 use support::{Pyramid, Viewer};
 use view::View;
 
@@ -32,7 +32,7 @@ fn join(session: &Session) -> Viewer {
 }
 
 fn join_with(session: &Session, width: u32, height: u32) -> Viewer {
-    let join = Join { session: String::new(), name: "Ada".into(), width, height };
+    let join = JoinParams { session: String::new(), name: "Ada".into(), width, height };
     Viewer::new(session.join(&join, Role::Own).unwrap())
 }
 
@@ -62,18 +62,18 @@ async fn colors_of_another_array_are_chosen_fetched_once_and_shown_with_the_same
     let data = Pyramid::with_heat(64, 16, 1);
     let session = session_on(&data, MEMORY, Some(view_of_ball(&data)));
     let mut ada = join(&session);
-    ada.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
     let (plain, before) = (ada.bulk.clone(), data.asked());
     assert!(before.iter().all(|key| key.array == 0), "nobody has asked for colors yet");
     ada.change(&json!({"color_by": {"array": "heat"}}), false);
-    let frame = ada.frame(|f| f.truth.exact && f.seq >= 100).await;
+    let frame = ada.frame(|f| f.fidelity.exact && f.seq >= 100).await;
     let by = ada.view.color_by.clone().unwrap();
     let [low, high] = by.range.unwrap();
     assert!(low > 0.0 && low < 10.0 && high > 90.0 && high < 100.0, "{by:?}");
     assert_eq!(by.map.as_deref(), Some("viridis"));
     let after = data.asked().split_off(before.len());
     assert!(!after.is_empty() && after.iter().all(|key| key.array == 1), "the other blocks stay");
-    assert_eq!(frame.truth.blocks_total, data.asked().len() as u64, "both arrays' blocks are counted");
+    assert_eq!(frame.fidelity.blocks_total, data.asked().len() as u64, "both arrays' blocks are counted");
     let mut once = after.clone();
     once.sort();
     once.dedup();
@@ -92,7 +92,7 @@ async fn colors_of_another_array_are_chosen_fetched_once_and_shown_with_the_same
     // Another map needs no block, and none at all the way back.
     let asked = data.asked().len();
     ada.change(&json!({"color_by": {"array": "heat", "map": "magma", "range": [low, high]}}), false);
-    ada.frame(|f| f.truth.exact && f.seq >= 101).await;
+    ada.frame(|f| f.fidelity.exact && f.seq >= 101).await;
     assert_ne!(ada.bulk, colored);
     let magma = StillRequest { color_map: Some("magma".into()), ..request };
     let still = render_still(data.source(), magma, |_, _| {}).await.unwrap();
@@ -101,7 +101,7 @@ async fn colors_of_another_array_are_chosen_fetched_once_and_shown_with_the_same
         "its map is the one meant"
     );
     ada.change(&json!({"color_by": null}), false);
-    ada.frame(|f| f.truth.exact && f.seq >= 102).await;
+    ada.frame(|f| f.fidelity.exact && f.seq >= 102).await;
     assert!(ada.bulk == plain && data.asked().len() > asked, "asked: by the still only");
 }
 
@@ -112,13 +112,16 @@ async fn a_picture_whose_colors_are_to_come_says_so() {
     data.let_through(move |key| key.array == 0 || key.level == coarsest);
     let session = session_on(&data, MEMORY, Some(view_of_ball(&data)));
     let mut ada = join(&session);
-    ada.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
     ada.change(&json!({"color_by": {"array": "heat"}}), false);
-    let frame = ada.frame(|f| f.seq >= 100 && f.truth.state == State::Loading).await;
-    assert!(!frame.truth.exact && frame.truth.blocks_present < frame.truth.blocks_total, "{frame:?}");
-    assert_eq!(frame.truth.state, State::Loading);
+    let frame = ada.frame(|f| f.seq >= 100 && f.fidelity.state == FidelityState::Loading).await;
+    assert!(
+        !frame.fidelity.exact && frame.fidelity.blocks_present < frame.fidelity.blocks_total,
+        "{frame:?}"
+    );
+    assert_eq!(frame.fidelity.state, FidelityState::Loading);
     data.let_through(|_| true);
-    ada.frame(|f| f.truth.exact && f.seq >= 100).await;
+    ada.frame(|f| f.fidelity.exact && f.seq >= 100).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,7 +142,7 @@ async fn a_film_in_colors_of_another_array_keeps_them_and_fetches_ahead() {
             );
         }
         assert_eq!(still.view.color_by, pictures[0].0.view.color_by, "one range for all");
-        assert!(still.truth.exact);
+        assert!(still.fidelity.exact);
     }
     assert_ne!(pictures[0].0.image, pictures[1].0.image);
 }
@@ -153,9 +156,9 @@ async fn memory_is_a_hard_limit_of_both_arrays() {
     let session = session_on(&data, memory, Some(view));
     let mut ada = join_with(&session, 400, 400);
     let worst = ada.most_bytes_of(&session).await;
-    let frame = ada.frame(|f| f.truth.state == State::Complete).await;
+    let frame = ada.frame(|f| f.fidelity.state == FidelityState::Complete).await;
     assert!(worst <= memory, "{worst}");
-    let text = &frame.truth.text;
+    let text = &frame.fidelity.text;
     assert!(
         text.contains("Limited by memory: level 1") && text.contains("colors are limited by memory"),
         "{text}"

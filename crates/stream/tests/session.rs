@@ -13,7 +13,7 @@ use array::conformance::{MemorySource, one_array};
 use array::{Error, ErrorKind, Meaning, Source};
 use render::{Background, ImageSize};
 use serde_json::json;
-use session::{Codec, Item, Join, Limit, Role, State};
+use session::{FidelityLimit, FidelityState, Item, JoinParams, PictureCodec, Role};
 use stream::{
     DrawDevice, DrawResources, Film, FilmRequest, FilmSlabs, MAX_FRAMES_IN_FLIGHT, PixelPrecision, Session,
     StillRequest, render_still,
@@ -34,7 +34,7 @@ fn session_over(data: &Pyramid, source: Arc<dyn Source>) -> Session {
 }
 
 fn join(session: &Session) -> Viewer {
-    let join = Join { session: String::new(), name: "Ada".into(), width: 128, height: 96 };
+    let join = JoinParams { session: String::new(), name: "Ada".into(), width: 128, height: 96 };
     Viewer::new(session.join(&join, Role::Own).unwrap())
 }
 
@@ -46,9 +46,9 @@ async fn the_first_picture_needs_only_the_coarsest_blocks() {
     let session = session_on(&data);
     let mut ada = join(&session);
     let frame = ada.frame(|_| true).await;
-    assert_eq!((frame.truth.state, frame.truth.level_shown), (State::Loading, Some(coarsest)));
-    assert!(frame.truth.level_wanted < coarsest && !frame.truth.exact);
-    assert!(frame.truth.text.contains("waiting will help"), "{}", frame.truth.text);
+    assert_eq!((frame.fidelity.state, frame.fidelity.level_shown), (FidelityState::Loading, Some(coarsest)));
+    assert!(frame.fidelity.level_wanted < coarsest && !frame.fidelity.exact);
+    assert!(frame.fidelity.text.contains("waiting will help"), "{}", frame.fidelity.text);
     assert!(matches!(ada.items[0], Item::Joined { .. }));
     let Some(Item::View { view, .. }) = ada.items.iter().find(|i| matches!(i, Item::View { .. })) else {
         panic!("a transfer function was chosen and told: {:?}", ada.items);
@@ -68,7 +68,7 @@ async fn the_next_step_of_a_film_is_fetched_once_nothing_is_lacking_and_withdraw
     only(&[0]);
     let session = session_on(&data);
     let mut ada = join(&session);
-    ada.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(data.asked().iter().all(|key| data.time_of(key) == 0));
     let ahead = data.asked_ahead();
@@ -77,7 +77,7 @@ async fn the_next_step_of_a_film_is_fetched_once_nothing_is_lacking_and_withdraw
 
     only(&[0, 2]);
     ada.change(&json!({"time": 2}), false);
-    ada.frame(|f| f.truth.exact && f.seq >= 100).await;
+    ada.frame(|f| f.fidelity.exact && f.seq >= 100).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let waiting: Vec<u64> = data.waiting().iter().map(|key| data.time_of(key)).collect();
     assert!(
@@ -95,14 +95,14 @@ async fn a_picture_with_gaps_shows_no_level() {
     let mut ada = join(&session);
     ada.change(&json!({"level": 0}), false);
     let frame = ada.frame(|f| f.seq >= 100).await;
-    assert_eq!((frame.truth.level_wanted, frame.truth.blocks_present), (0, 1));
-    assert_eq!(frame.truth.level_shown, None);
-    assert_eq!((frame.truth.state, frame.truth.exact), (State::Loading, false));
-    assert!(frame.truth.text.contains("some of what is in sight is not shown"), "{}", frame.truth.text);
+    assert_eq!((frame.fidelity.level_wanted, frame.fidelity.blocks_present), (0, 1));
+    assert_eq!(frame.fidelity.level_shown, None);
+    assert_eq!((frame.fidelity.state, frame.fidelity.exact), (FidelityState::Loading, false));
+    assert!(frame.fidelity.text.contains("some of what is in sight is not shown"), "{}", frame.fidelity.text);
     data.let_through(|_| true);
-    let frame = ada.frame(|f| f.truth.exact).await;
-    assert_eq!(frame.truth.level_shown, Some(frame.truth.level_wanted));
-    assert!(!frame.truth.text.contains("not shown"), "{}", frame.truth.text);
+    let frame = ada.frame(|f| f.fidelity.exact).await;
+    assert_eq!(frame.fidelity.level_shown, Some(frame.fidelity.level_wanted));
+    assert!(!frame.fidelity.text.contains("not shown"), "{}", frame.fidelity.text);
 }
 
 #[tokio::test(start_paused = true)]
@@ -110,10 +110,13 @@ async fn the_last_picture_is_exact_and_equals_a_still() {
     let data = Pyramid::new(64, 16, 1);
     let session = session_on(&data);
     let mut ada = join(&session);
-    let frame = ada.frame(|f| f.truth.exact).await;
-    assert_eq!(frame.codec, Codec::Png);
-    assert_eq!(frame.truth.level_shown, Some(frame.truth.level_wanted));
-    assert_eq!((frame.truth.state, frame.truth.blocks_present), (State::Complete, frame.truth.blocks_total));
+    let frame = ada.frame(|f| f.fidelity.exact).await;
+    assert_eq!(frame.codec, PictureCodec::Png);
+    assert_eq!(frame.fidelity.level_shown, Some(frame.fidelity.level_wanted));
+    assert_eq!(
+        (frame.fidelity.state, frame.fidelity.blocks_present),
+        (FidelityState::Complete, frame.fidelity.blocks_total)
+    );
     assert_eq!(ada.silence().await, 0, "nothing is drawn when nothing changes");
     let asked = data.asked();
     let mut once = asked.clone();
@@ -131,7 +134,7 @@ async fn the_last_picture_is_exact_and_equals_a_still() {
     let background = ada.view.background.map(|c| f32::from(c) / 255.0);
     let png = still.image.to_png(Background::Color(background)).unwrap();
     assert!(png == ada.bulk, "the same pixels");
-    assert!(still.truth.exact);
+    assert!(still.fidelity.exact);
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,7 +173,7 @@ async fn a_stereo_pair_is_two_pictures_side_by_side() {
         let same = half(&together, from).iter().zip(&plain.image.rgba).filter(|&pair| near(pair)).count();
         assert!(same * 100 > 99 * plain.image.rgba.len(), "eyes in one place see the plain picture: {same}");
     }
-    assert!(half(&apart, 0) != half(&apart, 90) && apart.truth.exact, "eyes apart do not");
+    assert!(half(&apart, 0) != half(&apart, 90) && apart.fidelity.exact, "eyes apart do not");
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,7 +224,7 @@ async fn the_blocks_of_a_film_s_next_picture_come_while_one_is_drawn() {
         let latest = asked.iter().map(|key| data.time_of(key)).max().unwrap();
         assert_eq!(latest, (number as u64 + 1).min(2), "asked for when picture {number} was finished");
         assert_eq!(still.view.transfer, pictures[0].0.view.transfer, "one transfer function for all");
-        assert!(still.truth.exact);
+        assert!(still.fidelity.exact);
         let request = StillRequest {
             view: Some(still.view.clone()),
             color_map: None,
@@ -324,7 +327,8 @@ async fn a_camera_that_travels_asks_for_no_block_twice() {
     asked.sort();
     asked.dedup();
     assert_eq!(asked.len(), all);
-    let (level, wanted) = (pictures[0].0.truth.level_wanted, |n: usize| pictures[n].0.truth.level_wanted);
+    let (level, wanted) =
+        (pictures[0].0.fidelity.level_wanted, |n: usize| pictures[n].0.fidelity.level_wanted);
     assert!((0..5).all(|n| wanted(n) == level), "the share of memory is the same for all");
 }
 
@@ -358,7 +362,7 @@ async fn a_still_on_a_graphics_processor_is_that_of_the_cpu_and_where_it_fails_t
     let expected = render_still(data.source(), on_cpu.clone(), |_, _| {}).await.unwrap();
     let request = StillRequest { resources, ..on_cpu };
     let found = render_still(data.source(), request.clone(), |_, _| {}).await.unwrap();
-    assert_eq!(expected.truth.exact, found.truth.exact);
+    assert_eq!(expected.fidelity.exact, found.fidelity.exact);
     assert_alike(&expected.image, &found.image);
     assert!(painter.is_gpu() && painter.reason().is_none());
     painter.close();
@@ -392,13 +396,13 @@ async fn people_look_on_when_a_graphics_processor_fails() {
     let data = Pyramid::new(64, 16, 1);
     let session = Session::begin(data.dataset(), data.source(), resources, None, Arc::new(|_| None)).unwrap();
     let mut ada = join(&session);
-    let frame = ada.frame(|f| f.truth.exact).await;
-    assert!(frame.truth.level_shown == Some(0) && frame.codec == Codec::Png && painter.is_gpu());
+    let frame = ada.frame(|f| f.fidelity.exact).await;
+    assert!(frame.fidelity.level_shown == Some(0) && frame.codec == PictureCodec::Png && painter.is_gpu());
     painter.close();
     ada.change(&json!({"mode": "maximum"}), false);
     let seq = ada.seq();
-    let next = ada.frame(|f| f.truth.exact && f.seq == seq).await;
-    assert!(next.truth.level_shown == Some(0) && !painter.is_gpu(), "{:?}", next.truth);
+    let next = ada.frame(|f| f.fidelity.exact && f.seq == seq).await;
+    assert!(next.fidelity.level_shown == Some(0) && !painter.is_gpu(), "{:?}", next.fidelity);
 }
 
 #[tokio::test(start_paused = true)]
@@ -425,20 +429,20 @@ async fn who_waits_hears_how_far_long_work_is() {
     let shown: stream::WorkProgress = Arc::new(move |task| seen.share(task));
     let session = Session::begin(data.dataset(), data.source(), MEMORY, None, shown).unwrap();
     let mut ada = join(&session);
-    assert_eq!(ada.frame(|_| true).await.truth.levels_made, None);
+    assert_eq!(ada.frame(|_| true).await.fidelity.levels_made, None);
     ada.take_for(Duration::from_secs(2)).await;
     for done in [1, 5] {
         work.set(array::Task::Levels { array: 0 }, done, 9);
         ada.take_for(Duration::from_secs(2)).await;
         let told = ada.items.iter().rev().find_map(|i| match i {
-            Item::Truth { truth } => Some(truth.levels_made),
+            Item::Fidelity { fidelity } => Some(fidelity.levels_made),
             _ => None,
         });
         assert_eq!(told, Some(Some([u32::try_from(done).unwrap(), 9])));
     }
     work.end(array::Task::Levels { array: 0 });
     data.let_through(|_| true);
-    assert_eq!(ada.frame(|f| f.truth.exact).await.truth.levels_made, None);
+    assert_eq!(ada.frame(|f| f.fidelity.exact).await.fidelity.levels_made, None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -452,7 +456,7 @@ async fn a_new_view_withdraws_what_the_old_one_wanted() {
     let waiting = data.waiting();
     assert!(!waiting.is_empty());
     ada.change(&json!({"time": 1}), false);
-    ada.frame(|f| f.truth.level_shown == Some(coarsest) && f.seq >= 100).await;
+    ada.frame(|f| f.fidelity.level_shown == Some(coarsest) && f.seq >= 100).await;
     let still_waiting = data.waiting();
     assert!(waiting.iter().all(|key| !still_waiting.contains(key)), "wants of the old time are withdrawn");
     assert!(!still_waiting.is_empty());
@@ -491,14 +495,14 @@ async fn memory_is_a_hard_limit_and_is_said_to_be_one() {
     let data = Pyramid::new(200, 25, 1);
     let memory = stream::MIN_MEMORY_BYTES;
     let session = Session::begin(data.dataset(), data.source(), memory, None, Arc::new(|_| None)).unwrap();
-    let join = Join { session: String::new(), name: "Ada".into(), width: 400, height: 400 };
+    let join = JoinParams { session: String::new(), name: "Ada".into(), width: 400, height: 400 };
     let mut ada = Viewer::new(session.join(&join, Role::Own).unwrap());
     let worst = ada.most_bytes_of(&session).await;
-    let frame = ada.frame(|f| f.truth.state == State::Complete).await;
+    let frame = ada.frame(|f| f.fidelity.state == FidelityState::Complete).await;
     assert!(worst <= memory, "{worst}");
     assert!(data.most_bytes_at_once() <= memory / 4);
-    assert_eq!((frame.truth.limit, frame.truth.level_wanted > 0), (Limit::Memory, true));
-    assert!(frame.truth.text.contains("Limited by memory: level 1 of 0 to"), "{}", frame.truth.text);
+    assert_eq!((frame.fidelity.limit, frame.fidelity.level_wanted > 0), (FidelityLimit::Memory, true));
+    assert!(frame.fidelity.text.contains("Limited by memory: level 1 of 0 to"), "{}", frame.fidelity.text);
 }
 
 #[tokio::test(start_paused = true)]
@@ -540,11 +544,12 @@ async fn a_block_that_cannot_be_had_is_said_not_waited_for() {
     data.fail(bad, &Error::corrupt("bad checksum"), 1);
     let session = session_on(&data);
     let mut ada = join(&session);
-    let frame = ada.frame(|f| f.truth.state == State::Failed && f.codec == Codec::Png).await;
-    assert!(!frame.truth.exact);
-    assert_eq!(frame.truth.blocks_total - frame.truth.blocks_present, 1);
-    assert!(frame.truth.text.contains("1 of"), "{}", frame.truth.text);
-    assert!(frame.truth.text.contains("bad checksum); waiting will not help"), "{}", frame.truth.text);
+    let frame =
+        ada.frame(|f| f.fidelity.state == FidelityState::Failed && f.codec == PictureCodec::Png).await;
+    assert!(!frame.fidelity.exact);
+    assert_eq!(frame.fidelity.blocks_total - frame.fidelity.blocks_present, 1);
+    assert!(frame.fidelity.text.contains("1 of"), "{}", frame.fidelity.text);
+    assert!(frame.fidelity.text.contains("bad checksum); waiting will not help"), "{}", frame.fidelity.text);
     let asked = data.asked().len();
     ada.silence().await;
     assert_eq!(data.asked().len(), asked, "no hot loop");
@@ -562,7 +567,7 @@ async fn a_block_that_comes_at_the_third_attempt_completes_the_picture() {
     data.fail(data.finest_key(), &Error::new(ErrorKind::Busy, "come back later"), 2);
     let session = session_on(&data);
     let mut ada = join(&session);
-    ada.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
     let tries = data.asked().iter().filter(|key| **key == data.finest_key()).count();
     assert_eq!(tries, 3);
 }
@@ -573,9 +578,9 @@ async fn what_was_given_up_comes_after_the_outage() {
     data.fail(data.finest_key(), &Error::new(ErrorKind::Unreachable, "no route"), 8);
     let session = session_on(&data);
     let mut ada = join(&session);
-    let failed = ada.frame(|f| f.truth.state == State::Failed).await;
-    assert!(failed.truth.text.contains("asked for again"), "{}", failed.truth.text);
-    ada.frame(|f| f.truth.exact).await;
+    let failed = ada.frame(|f| f.fidelity.state == FidelityState::Failed).await;
+    assert!(failed.fidelity.text.contains("asked for again"), "{}", failed.fidelity.text);
+    ada.frame(|f| f.fidelity.exact).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -583,12 +588,12 @@ async fn another_time_step_brings_its_own_blocks() {
     let data = Pyramid::new(32, 16, 3);
     let session = session_on(&data);
     let mut ada = join(&session);
-    ada.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
     let first = ada.bulk.clone();
     let before = data.asked();
     ada.change(&json!({"time": 2}), false);
-    let frame = ada.frame(|f| f.truth.exact && f.seq >= 100).await;
-    assert_eq!(frame.truth.state, State::Complete);
+    let frame = ada.frame(|f| f.fidelity.exact && f.seq >= 100).await;
+    assert_eq!(frame.fidelity.state, FidelityState::Complete);
     assert_ne!(first, ada.bulk);
     let after = data.asked();
     assert!(after.len() > before.len());
@@ -601,8 +606,8 @@ async fn two_who_look_share_every_block() {
     let data = Pyramid::new(64, 16, 1);
     let session = session_on(&data);
     let (mut ada, mut bob) = (join(&session), join(&session));
-    ada.frame(|f| f.truth.exact).await;
-    bob.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
+    bob.frame(|f| f.fidelity.exact).await;
     let mut asked = data.asked();
     let count = asked.len();
     asked.sort();
@@ -612,7 +617,7 @@ async fn two_who_look_share_every_block() {
     assert!(load.pool_limit_bytes as u64 <= MEMORY);
     // One turns, the other is left alone.
     ada.change(&json!({"background": [255, 0, 0]}), false);
-    ada.frame(|f| f.truth.exact && f.seq >= 100).await;
+    ada.frame(|f| f.fidelity.exact && f.seq >= 100).await;
     assert_eq!(bob.silence().await, 0);
     assert_ne!(ada.bulk, bob.bulk);
 }
@@ -623,14 +628,14 @@ async fn who_looks_at_different_times_shares_the_memory() {
     let session = session_on(&data);
     let (mut ada, mut bob) = (join(&session), join(&session));
     ada.change(&json!({"time": 1}), false);
-    ada.frame(|f| f.truth.exact && f.seq >= 100).await;
-    bob.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact && f.seq >= 100).await;
+    bob.frame(|f| f.fidelity.exact).await;
     let together = session.load();
     assert!(together.pool_bytes <= together.pool_limit_bytes);
     assert!(together.pool_limit_bytes as u64 <= MEMORY);
     drop(ada);
     bob.change(&json!({"background": [1, 1, 1]}), false);
-    bob.frame(|f| f.truth.exact && f.seq >= 100).await;
+    bob.frame(|f| f.fidelity.exact && f.seq >= 100).await;
     let alone = session.load();
     assert_eq!(alone.pool_limit_bytes, together.pool_limit_bytes, "who stays has all of it");
     assert!(alone.pool_bytes < together.pool_bytes, "what nobody looks at is given back");
@@ -641,7 +646,7 @@ async fn what_is_wrong_is_said_and_the_session_lives_on() {
     let data = Pyramid::new(32, 16, 2);
     let session = session_on(&data);
     let mut ada = join(&session);
-    ada.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
     for (bad, says) in [
         (json!({"time": 2}), "below 2"),
         (json!({"array": "nothing"}), "`nothing`"),
@@ -659,7 +664,7 @@ async fn what_is_wrong_is_said_and_the_session_lives_on() {
     ada.say(b"\xff\xfe");
     assert!(ada.message().await.contains("expected a note"));
     ada.change(&json!({"time": 1}), false);
-    ada.frame(|f| f.truth.exact && f.seq >= 100).await;
+    ada.frame(|f| f.fidelity.exact && f.seq >= 100).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -667,19 +672,22 @@ async fn a_moving_view_is_drawn_quickly_and_a_resting_one_exactly() {
     let data = Pyramid::new(32, 16, 1);
     let session = session_on(&data);
     let mut ada = join(&session);
-    ada.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
     ada.change(&json!({"background": [9, 0, 0]}), true);
     let moving = ada.frame(|f| f.seq >= 100).await;
-    assert_eq!((moving.codec, moving.truth.state, moving.truth.exact), (Codec::Jpeg, State::Moving, false));
-    let resting = ada.frame(|f| f.truth.exact).await;
-    assert_eq!((resting.width, resting.height, resting.codec), (128, 96, Codec::Png));
+    assert_eq!(
+        (moving.codec, moving.fidelity.state, moving.fidelity.exact),
+        (PictureCodec::Jpeg, FidelityState::Moving, false)
+    );
+    let resting = ada.frame(|f| f.fidelity.exact).await;
+    assert_eq!((resting.width, resting.height, resting.codec), (128, 96, PictureCodec::Png));
     // A new size is a new picture.
     ada.say(br#"{"kind": "resize", "width": 64, "height": 48}"#);
-    let resized = ada.frame(|f| f.truth.exact).await;
+    let resized = ada.frame(|f| f.fidelity.exact).await;
     assert_eq!((resized.width, resized.height), (64, 48));
     // Asking for an exact picture always gives one.
     ada.say(br#"{"kind": "still"}"#);
-    assert!(ada.frame(|_| true).await.truth.exact);
+    assert!(ada.frame(|_| true).await.fidelity.exact);
 }
 
 #[tokio::test(start_paused = true)]
@@ -690,9 +698,12 @@ async fn a_level_can_be_forced() {
     for level in [0, 2, 1] {
         ada.change(&json!({ "level": level }), false);
         let seq = ada.seq();
-        let frame = ada.frame(|f| f.truth.exact && f.seq >= seq).await;
-        assert_eq!((frame.truth.level_shown, frame.truth.level_wanted), (Some(level), level));
-        assert!(frame.truth.text.contains(&format!("level {level}")) || frame.truth.limit == Limit::Finest);
+        let frame = ada.frame(|f| f.fidelity.exact && f.seq >= seq).await;
+        assert_eq!((frame.fidelity.level_shown, frame.fidelity.level_wanted), (Some(level), level));
+        assert!(
+            frame.fidelity.text.contains(&format!("level {level}"))
+                || frame.fidelity.limit == FidelityLimit::Finest
+        );
     }
 }
 
@@ -701,17 +712,17 @@ async fn slices_alone_ask_only_for_what_they_cut() {
     let data = Pyramid::new(64, 16, 2);
     let session = session_on(&data);
     let mut ada = join(&session);
-    ada.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
     let slices = json!([{"axis": "z", "at": 20.0}]);
     ada.change(&json!({"time": 1, "level": 0, "mode": "surfaces", "slices": slices}), false);
     let seq = ada.seq();
-    let frame = ada.frame(|f| f.truth.exact && f.seq >= seq).await;
+    let frame = ada.frame(|f| f.fidelity.exact && f.seq >= seq).await;
     let is_finest = |key: &array::BlockKey| key.level == 0 && data.time_of(key) == 1;
     let finest = || data.asked().into_iter().filter(is_finest).count();
-    assert_eq!((frame.truth.level_shown, finest()), (Some(0), 16), "one layer of 4 x 4 blocks");
+    assert_eq!((frame.fidelity.level_shown, finest()), (Some(0), 16), "one layer of 4 x 4 blocks");
     ada.change(&json!({"mode": "maximum"}), false);
     let seq = ada.seq();
-    ada.frame(|f| f.truth.exact && f.seq >= seq).await;
+    ada.frame(|f| f.fidelity.exact && f.seq >= seq).await;
     assert_eq!(finest(), 64, "behind the slice all of the volume is looked through");
 }
 
@@ -720,10 +731,10 @@ async fn looking_away_shows_the_background() {
     let data = Pyramid::new(32, 16, 1);
     let session = session_on(&data);
     let mut ada = join(&session);
-    ada.frame(|f| f.truth.exact).await;
+    ada.frame(|f| f.fidelity.exact).await;
     let mut camera = ada.view.camera.clone().unwrap();
     camera.target = [0, 1, 2].map(|i| 2.0 * camera.eye[i] - camera.target[i]);
     ada.change(&json!({ "camera": camera }), false);
-    let frame = ada.frame(|f| f.truth.exact && f.seq >= 100).await;
-    assert_eq!(frame.truth.text, "Nothing of the volume is in sight.");
+    let frame = ada.frame(|f| f.fidelity.exact && f.seq >= 100).await;
+    assert_eq!(frame.fidelity.text, "Nothing of the volume is in sight.");
 }

@@ -131,7 +131,7 @@ async fn assert_same(fields: &[Value], ranks: &[(usize, Method)]) {
             assert_eq!(expected.len(), found.len());
             let off = expected.iter().zip(&found).map(|(a, b)| a.abs_diff(*b)).max();
             assert!(off <= Some(1), "picture {number} of {ranks:?} is off by {off:?}");
-            assert_eq!(many.truth, one.truth, "what it shows is the same too");
+            assert_eq!(many.fidelity, one.fidelity, "what it shows is the same too");
             assert_eq!(many.view, one.view);
         }
     }

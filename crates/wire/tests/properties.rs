@@ -15,7 +15,7 @@ use bytes::Bytes;
 use corridor_wire as wire;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use session::{Join, Note};
+use session::{JoinParams, ParticipantNote};
 use wire::ops::{
     BlockBody, BlockPlace, DescribeParameters, ListEntry, ReadBlockParameters, ReadBody, ReadParameters,
     ReadPiece, StatsAnswer, StatsParameters,
@@ -195,8 +195,8 @@ fn decode_all(bytes: &Bytes) {
     survives(StatsAnswer::decode(bytes));
     survives(ListEntry::decode_all(bytes));
     survives(wire::ops::decode_dataset(bytes));
-    survives(Join::parse(bytes));
-    survives(Note::parse(bytes));
+    survives(JoinParams::parse(bytes));
+    survives(ParticipantNote::parse(bytes));
 }
 
 #[test]

@@ -17,8 +17,8 @@ use bytes::Bytes;
 use corridor_wire as wire;
 use serde_json::{Value, json};
 use session::{
-    Codec, FrameInfo, Item, Join, Limit, Note, ParticipantId, ParticipantInfo, Role, Severity, State, Truth,
-    ViewChange,
+    FidelityBadge, FidelityLimit, FidelityState, FrameInfo, Item, JoinParams, ParticipantId, ParticipantInfo,
+    ParticipantNote, PictureCodec, Role, Severity, ViewChange,
 };
 use view::View;
 use wire::compression::{Algorithm, Compressed};
@@ -381,22 +381,22 @@ fn json_bodies() -> Vec<(&'static str, Bytes)> {
         histogram: StatsHistogram { low: -1.5, high: 2.5, counts: vec![3, 4] },
     };
     let ada = ParticipantInfo { id: ParticipantId(1), name: "Ada".into(), role: Role::Own };
-    let truth = Truth {
+    let fidelity = FidelityBadge {
         level_shown: Some(1),
         level_wanted: 0,
         origin: LevelOrigin::Mean,
-        limit: Limit::Screen,
+        limit: FidelityLimit::Screen,
         blocks_present: 3,
         blocks_total: 8,
-        state: State::Loading,
+        state: FidelityState::Loading,
         exact: false,
         levels_made: None,
         text: "3 of 8 blocks are here; the rest is on its way".into(),
     };
     let view = View { array: "rho".into(), ..View::default() };
-    let join = Join { session: "main".into(), name: "Ada".into(), width: 1024, height: 800 };
+    let join = JoinParams { session: "main".into(), name: "Ada".into(), width: 1024, height: 800 };
     let item = |item: Item| encode_json(&item).unwrap();
-    let note = |note: Note| encode_json(&note).unwrap();
+    let note = |note: ParticipantNote| encode_json(&note).unwrap();
     let Value::Object(later) = json!({"time": 3}) else { unreachable!() };
     vec![
         ("params.join", encode_json(&join).unwrap()),
@@ -420,20 +420,20 @@ fn json_bodies() -> Vec<(&'static str, Bytes)> {
                 seq: 4,
                 width: 1024,
                 height: 800,
-                codec: Codec::Jpeg,
-                truth: truth.clone(),
+                codec: PictureCodec::Jpeg,
+                fidelity: fidelity.clone(),
             })),
         ),
-        ("body.join.truth", item(Item::Truth { truth })),
+        ("body.join.truth", item(Item::Fidelity { fidelity })),
         (
             "body.join.message",
             item(Item::Message { severity: Severity::Warning, text: "the last 3 slices are missing".into() }),
         ),
         ("body.join.changed", item(Item::Changed)),
-        ("note.join.view", note(Note::View(ViewChange { seq: 5, view: later, moving: true }))),
-        ("note.join.resize", note(Note::Resize { width: 640, height: 480 })),
-        ("note.join.shown", note(Note::Shown { frame: 9 })),
-        ("note.join.still", note(Note::Still)),
+        ("note.join.view", note(ParticipantNote::View(ViewChange { seq: 5, view: later, moving: true }))),
+        ("note.join.resize", note(ParticipantNote::Resize { width: 640, height: 480 })),
+        ("note.join.shown", note(ParticipantNote::Shown { frame: 9 })),
+        ("note.join.still", note(ParticipantNote::Still)),
     ]
 }
 
@@ -584,7 +584,7 @@ fn check_body(name: &str, bytes: Bytes, said: &Value) {
         ["params", "read"] => ReadParameters::decode(bytes.clone()).unwrap().encode(),
         ["params", "read_block"] => ReadBlockParameters::decode(bytes.clone()).unwrap().encode(),
         ["params", "stats"] => StatsParameters::decode(bytes.clone()).unwrap().encode(),
-        ["params", "join"] => encode_json(&Join::parse(&bytes).unwrap()).unwrap(),
+        ["params", "join"] => encode_json(&JoinParams::parse(&bytes).unwrap()).unwrap(),
         ["body", "read"] => ReadPiece::decode(bytes.clone()).unwrap().encode(),
         ["body", "read_block"] => {
             let (body, compressed) = BlockBody::decode_with(bytes.clone()).unwrap();
@@ -593,7 +593,7 @@ fn check_body(name: &str, bytes: Bytes, said: &Value) {
         ["body", "list"] => ListEntry::encode_all(&ListEntry::decode_all(&bytes).unwrap()).unwrap(),
         ["body", "stats"] => StatsAnswer::decode(&bytes).unwrap().encode().unwrap(),
         ["body", "join"] => encode_json(&decode_json::<Item>(&bytes, "an item").unwrap()).unwrap(),
-        ["note", "join"] => encode_json(&Note::parse(&bytes).unwrap()).unwrap(),
+        ["note", "join"] => encode_json(&ParticipantNote::parse(&bytes).unwrap()).unwrap(),
         _ => panic!("`{name}` is not known"),
     };
     assert_eq!(again, bytes, "{name}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Priority, Result, Urgency};
 use link::Trust;
-use session::{Item, Join, Note};
+use session::{Item, JoinParams, ParticipantNote};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use wire::{ClientConfig, ops};
@@ -72,7 +72,7 @@ async fn once(program: &Path, location: &str) -> Result<(f64, Option<f64>)> {
     let link = link::carrier::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
     let (client, driver) = link::connect(link, config)?;
     running.spawn(driver);
-    let join = Join { session: "main".into(), name: "bench".into(), width: 1024, height: 800 };
+    let join = JoinParams { session: "main".into(), name: "bench".into(), width: 1024, height: 800 };
     let urgency = Urgency::of(Priority::INTERACTIVE);
     let mut answer = client.request(ops::JOIN, ops::encode_json(&join)?, urgency).await?;
     let first = tokio::time::timeout(WITHIN, async {
@@ -81,9 +81,9 @@ async fn once(program: &Path, location: &str) -> Result<(f64, Option<f64>)> {
             let Item::Frame(frame) = ops::decode_json::<Item>(&item.body, "an item of `join`")? else {
                 continue;
             };
-            answer.note(ops::encode_json(&Note::Shown { frame: frame.id })?)?;
+            answer.note(ops::encode_json(&ParticipantNote::Shown { frame: frame.id })?)?;
             // With a block there and its values known, so that something is seen of it.
-            if frame.truth.blocks_present > 0 && item.bulk.len() > BLANK_BYTES {
+            if frame.fidelity.blocks_present > 0 && item.bulk.len() > BLANK_BYTES {
                 return Ok(start.elapsed().as_secs_f64());
             }
         }
@@ -94,7 +94,7 @@ async fn once(program: &Path, location: &str) -> Result<(f64, Option<f64>)> {
     let rest = tokio::time::timeout(SETTLE, async {
         while let Some(Ok(item)) = answer.next_item().await {
             if let Ok(Item::Frame(frame)) = ops::decode_json::<Item>(&item.body, "an item of `join`") {
-                answer.note(ops::encode_json(&Note::Shown { frame: frame.id })?)?;
+                answer.note(ops::encode_json(&ParticipantNote::Shown { frame: frame.id })?)?;
             }
         }
         Ok::<(), Error>(())

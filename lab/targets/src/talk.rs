@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use array::Dataset;
-use session::{Event, Join, Note, ParticipantId, Role, Room};
+use session::{JoinParams, ParticipantId, ParticipantNote, Role, Room, RoomEvent};
 use view::{MAX_VIEW_BYTES, View};
 
 /// Most events that may wait: one of each kind of item, and a picture, for each participant.
@@ -24,10 +24,10 @@ pub fn take_part(text: &[u8]) {
         [Role::Own, Role::Steer, Role::Watch].map(|role| room.join("Ada", role).expect("there is room"));
     let mut seen = BTreeMap::new();
     for (line, &who) in lines.zip(people.iter().cycle()) {
-        if let Ok(join) = Join::parse(line) {
+        if let Ok(join) = JoinParams::parse(line) {
             assert!(join.size().width() * join.size().height() <= session::MAX_PICTURE_PIXELS);
         }
-        if let Ok(Note::View(change)) = Note::parse(line) {
+        if let Ok(ParticipantNote::View(change)) = ParticipantNote::parse(line) {
             let change = session::ViewChange {
                 view: room
                     .view(who)
@@ -48,7 +48,7 @@ fn take_events(room: &mut Room, seen: &mut BTreeMap<ParticipantId, u64>) {
     for count in 0.. {
         let Some(event) = room.poll_event() else { return };
         assert!(count < MAX_EVENTS, "more events than kinds and people");
-        if let Event::Show { to, seq, view, .. } = event {
+        if let RoomEvent::Show { to, seq, view, .. } = event {
             check_view(&view);
             let last = seen.insert(to, seq).unwrap_or_default();
             assert!(seq >= last, "view {seq} after {last}");

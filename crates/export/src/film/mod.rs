@@ -14,7 +14,7 @@ use std::sync::Arc;
 use array::{Dataset, Error, Result, Source};
 use render::{ImageSize, stereo};
 use serde_json::{Map, json};
-use session::{Truth, Values};
+use session::{FidelityBadge, ValueSummary};
 use stream::compose::{self, Communicator};
 use stream::{
     DrawResources, Film, FilmRequest, FilmSlabs, PixelPrecision, RankGroup, Regridded, camera_in,
@@ -104,11 +104,11 @@ pub struct DrawnPictures {
     /// Number of pictures.
     pub pictures: u32,
     /// Record of the content of the last picture.
-    pub truth: Truth,
+    pub truth: FidelityBadge,
     /// View of the last picture, with all defaults filled in.
     pub view: View,
     /// Statistics of the values that it shows, if known.
-    pub values: Option<Values>,
+    pub values: Option<ValueSummary>,
 }
 
 /// Draws pictures into files: `output` ends in `.png` or `.exr`, with `%d` or `%04d` in its name for several (numbers
@@ -174,7 +174,7 @@ pub async fn draw(
             }
         };
         let Some(mut still) = film.next(of_blocks).await? else { break };
-        last = Some((still.truth.clone(), still.view.clone(), still.values.clone()));
+        last = Some((still.fidelity.clone(), still.view.clone(), still.values.clone()));
         let notes = request.is_annotated.then(|| annotations(&still.view, size, &dataset)).transpose()?;
         let slabs_output = slabs_output.as_deref().map(|output| numbered_or_as_is(output, done));
         let finish = move || {

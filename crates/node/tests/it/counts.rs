@@ -66,9 +66,9 @@ async fn a_picture_of_one_gigabyte_fetches_little_more_than_it_shows() {
     let request = StillRequest { view: None, color_map: None, size, resources: (64 << 20).into() };
     let still = render_still(source, request, |_, _| ()).await.unwrap();
     let count = |c: &AtomicU64| c.load(Ordering::Relaxed);
-    assert!(still.truth.level_wanted > 0, "a small picture needs no full resolution");
+    assert!(still.fidelity.level_wanted > 0, "a small picture needs no full resolution");
     // Each block of the picture is asked for once, in a few pipelined calls, and nothing else is.
-    assert_eq!(count(&counts.wants), still.truth.blocks_total);
+    assert_eq!(count(&counts.wants), still.fidelity.blocks_total);
     assert_eq!(count(&counts.reads), 0);
     assert_eq!(count(&counts.describes), 1);
     assert!(count(&counts.calls) <= 4, "found {} calls", count(&counts.calls));

@@ -14,9 +14,9 @@ async fn the_demo_shows_a_complete_picture_of_the_sample() {
     let options = options(folder.path(), &[]);
     let demo = node::demo::start(&options).await.unwrap();
     let seen = demo.check().await.unwrap();
-    assert_eq!(seen.frame.truth.level_shown, Some(seen.frame.truth.level_wanted));
-    assert!(seen.frame.truth.blocks_total > 0);
-    assert_eq!(seen.frame.truth.blocks_present, seen.frame.truth.blocks_total);
+    assert_eq!(seen.frame.fidelity.level_shown, Some(seen.frame.fidelity.level_wanted));
+    assert!(seen.frame.fidelity.blocks_total > 0);
+    assert_eq!(seen.frame.fidelity.blocks_present, seen.frame.fidelity.blocks_total);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,7 +9,7 @@ pub(crate) mod video;
 use array::{Error, Result};
 use bytes::Bytes;
 use render::{Background, Image};
-use session::Codec;
+use session::PictureCodec;
 use turbojpeg::{Compressor, PixelFormat, Subsamp};
 
 /// Quality of moving pictures, 1 to 100: artifacts stay invisible at arm's length.
@@ -18,7 +18,7 @@ pub const JPEG_QUALITY: i32 = 85;
 /// Turns pictures into bytes. One per participant: an encoder may keep what helps it with the next picture.
 pub trait PictureEncoder: Send {
     /// Returns the codec of the pictures that it makes.
-    fn codec(&self) -> Codec;
+    fn codec(&self) -> PictureCodec;
 
     /// `image` over `background` (sRGB), encoded.
     ///
@@ -44,8 +44,8 @@ impl Jpeg {
 }
 
 impl PictureEncoder for Jpeg {
-    fn codec(&self) -> Codec {
-        Codec::Jpeg
+    fn codec(&self) -> PictureCodec {
+        PictureCodec::Jpeg
     }
 
     fn encode(&mut self, image: &Image, background: [u8; 3]) -> Result<Bytes> {
@@ -66,8 +66,8 @@ impl PictureEncoder for Jpeg {
 pub struct Png;
 
 impl PictureEncoder for Png {
-    fn codec(&self) -> Codec {
-        Codec::Png
+    fn codec(&self) -> PictureCodec {
+        PictureCodec::Png
     }
 
     fn encode(&mut self, image: &Image, background: [u8; 3]) -> Result<Bytes> {

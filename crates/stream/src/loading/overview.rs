@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use array::values::stats::Accumulator;
 use array::{Block, Content, LevelOrigin, Result, Sampler, Spread};
 use render::VolumeView;
-use session::{DrawnRange, Values};
+use session::{DrawnRange, ValueSummary};
 use view::Transfer;
 
 /// Bins of the histogram.
@@ -93,9 +93,9 @@ impl Overview {
     }
 
     /// Statistics of the values that were seen, with their shares outside a range of colors; `None` while nothing was seen.
-    pub(crate) fn values(&self, volume: &VolumeView, drawn: DrawnRange) -> Option<Values> {
+    pub(crate) fn values(&self, volume: &VolumeView, drawn: DrawnRange) -> Option<ValueSummary> {
         let level = volume.levels.get(self.rank?)?.number;
-        let of = || Values::of(&self.spread(), &self.values.stats(), volume.meaning, level, drawn);
+        let of = || ValueSummary::of(&self.spread(), &self.values.stats(), volume.meaning, level, drawn);
         (!self.seen.is_empty()).then(of)
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, We
 
 use array::{Block, BlockKey, Dataset, Error, ErrorKind, Result};
 use render::{BlockPool, Demand, Demanded, Inserted, Snapshot, VolumeView};
-use session::{DrawnRange, ParticipantId, Values};
+use session::{DrawnRange, ParticipantId, ValueSummary};
 use tokio::sync::watch;
 use view::Transfer;
 
@@ -144,7 +144,7 @@ impl Volume {
     }
 
     /// Statistics of the values, with their shares outside a range of colors; `None` before any block is here.
-    pub(crate) fn values(&self, drawn: DrawnRange) -> Option<Values> {
+    pub(crate) fn values(&self, drawn: DrawnRange) -> Option<ValueSummary> {
         self.overview().values(&self.view, drawn)
     }
 

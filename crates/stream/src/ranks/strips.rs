@@ -8,7 +8,7 @@ use array::{Error, Result};
 use bytes::Bytes;
 use flate2::{Compress, Compression, Crc, FlushCompress};
 use render::{Image, ImageSize};
-use session::Codec;
+use session::PictureCodec;
 
 use crate::encode::{Jpeg, PictureEncoder, unit};
 
@@ -43,14 +43,14 @@ impl Strip {
     ///
     /// # Errors
     /// `Internal` when an encoder fails.
-    pub(crate) fn encoded(codec: Codec, rows: &Image, top: u32, background: [u8; 3]) -> Result<Self> {
+    pub(crate) fn encoded(codec: PictureCodec, rows: &Image, top: u32, background: [u8; 3]) -> Result<Self> {
         let mut strip = Self { top, rows: rows.size.height, ..Self::nothing() };
         if rows.size.width == 0 || rows.size.height == 0 {
             return Ok(strip);
         }
         match codec {
-            Codec::Jpeg => strip.bytes = scans(rows, top, background)?,
-            Codec::Png => {
+            PictureCodec::Jpeg => strip.bytes = scans(rows, top, background)?,
+            PictureCodec::Png => {
                 let filtered = filtered(&rows.to_rgb8(unit(background)), rows.size.width as usize * 3);
                 strip.bytes = packed(&filtered)?;
                 strip.checksum = adler32(&filtered);
@@ -92,7 +92,7 @@ impl Strip {
 ///
 /// # Errors
 /// `Corrupt` where they are not all rows of it once; `Internal` when an encoder fails.
-pub(crate) fn joined(codec: Codec, size: ImageSize, mut strips: Vec<Strip>) -> Result<Bytes> {
+pub(crate) fn joined(codec: PictureCodec, size: ImageSize, mut strips: Vec<Strip>) -> Result<Bytes> {
     strips.retain(|strip| strip.rows > 0);
     strips.sort_by_key(|strip| strip.top);
     let end =
@@ -101,8 +101,8 @@ pub(crate) fn joined(codec: Codec, size: ImageSize, mut strips: Vec<Strip>) -> R
         return Err(Error::corrupt(format!("expected all rows of {size:?}, found others")));
     }
     match codec {
-        Codec::Jpeg => jpeg_of(size, &strips),
-        Codec::Png => Ok(png_of(size, &strips)),
+        PictureCodec::Jpeg => jpeg_of(size, &strips),
+        PictureCodec::Png => Ok(png_of(size, &strips)),
     }
 }
 
@@ -306,7 +306,7 @@ pub(crate) mod tests {
     }
 
     /// Encoded in strips that end at these rows, last ones first.
-    fn in_strips(codec: Codec, image: &Image, ends: &[u32]) -> Result<Bytes> {
+    fn in_strips(codec: PictureCodec, image: &Image, ends: &[u32]) -> Result<Bytes> {
         let width = image.size.width;
         let mut top = 0;
         let mut strips = Vec::new();
@@ -327,8 +327,8 @@ pub(crate) mod tests {
             let image = image(ImageSize { width, height });
             let cuts = [vec![height], vec![16, 16, height], vec![16, 32, height]];
             for ends in cuts.iter().filter(|ends| ends.is_sorted()) {
-                let png = in_strips(Codec::Png, &image, ends).unwrap();
-                let jpeg = in_strips(Codec::Jpeg, &image, ends).unwrap();
+                let png = in_strips(PictureCodec::Png, &image, ends).unwrap();
+                let jpeg = in_strips(PictureCodec::Jpeg, &image, ends).unwrap();
                 let exact = image.to_rgb8(unit(BACKGROUND));
                 assert!(decoded_png(&png) == exact, "{width}x{height}, {ends:?}");
                 let whole = Jpeg::new().unwrap().encode(&image, BACKGROUND).unwrap();
@@ -339,7 +339,7 @@ pub(crate) mod tests {
             }
         }
         let wide = image(ImageSize { width: 8, height: 64 });
-        assert!(in_strips(Codec::Png, &wide, &[16, 32]).is_err(), "rows are missing");
+        assert!(in_strips(PictureCodec::Png, &wide, &[16, 32]).is_err(), "rows are missing");
     }
 
     /// By our own reader of PNG's data: the rows of 8-bit RGB.

@@ -3,7 +3,7 @@
 //! It only words what others counted. A strided sample is always called one.
 
 use array::{LevelOrigin, Share};
-use session::{Limit, State, Truth};
+use session::{FidelityBadge, FidelityLimit, FidelityState};
 
 use crate::loading::loader::FailedBlocks;
 use crate::viewer::view_plan::ViewPlan;
@@ -24,7 +24,7 @@ pub(crate) struct PictureFacts {
     pub(crate) origin: LevelOrigin,
     /// The level that is as fine as the one drawn, and no sample of it.
     pub(crate) as_fine_as: u8,
-    pub(crate) limit: Limit,
+    pub(crate) limit: FidelityLimit,
     /// The level was asked for by number.
     pub(crate) is_forced: bool,
     pub(crate) blocks_present: u64,
@@ -66,9 +66,9 @@ impl PictureFacts {
             origin: LevelOrigin::Stored,
             as_fine_as: view_plan.demand.wanted,
             limit: match view_plan.demand.limit {
-                render::Limit::Screen => Limit::Screen,
-                render::Limit::Memory => Limit::Memory,
-                render::Limit::Finest => Limit::Finest,
+                render::LevelLimit::Screen => FidelityLimit::Screen,
+                render::LevelLimit::Memory => FidelityLimit::Memory,
+                render::LevelLimit::Finest => FidelityLimit::Finest,
             },
             is_forced: view_plan.view.level == Some(view_plan.demand.wanted),
             blocks_present: blocks_total.saturating_sub(lacking),
@@ -115,15 +115,15 @@ impl PictureFacts {
         self.blocks_present + self.failed_blocks.failed >= self.blocks_total
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> FidelityState {
         if self.is_moving {
-            State::Moving
+            FidelityState::Moving
         } else if self.is_complete() && !self.has_gaps {
-            State::Complete
+            FidelityState::Complete
         } else if self.is_settled() && !self.is_complete() {
-            State::Failed
+            FidelityState::Failed
         } else {
-            State::Loading
+            FidelityState::Loading
         }
     }
 
@@ -135,8 +135,8 @@ impl PictureFacts {
     }
 
     /// The badge.
-    pub(crate) fn truth(&self) -> Truth {
-        Truth {
+    pub(crate) fn fidelity(&self) -> FidelityBadge {
+        FidelityBadge {
             level_shown: self.level_shown(),
             level_wanted: self.level_wanted,
             origin: self.origin,
@@ -156,10 +156,10 @@ impl PictureFacts {
 
     fn sentence(&self) -> String {
         let mut text = match self.state() {
-            State::Complete => self.complete(),
-            State::Loading => self.loading(),
-            State::Moving => self.moving(),
-            State::Failed => self.failed(),
+            FidelityState::Complete => self.complete(),
+            FidelityState::Loading => self.loading(),
+            FidelityState::Moving => self.moving(),
+            FidelityState::Failed => self.failed(),
         };
         if self.has_gaps {
             text.push_str("; some of what is in sight is not shown");
@@ -189,17 +189,17 @@ impl PictureFacts {
         }
         let wanted = self.level_wanted;
         match self.limit {
-            Limit::Finest | Limit::Screen if self.is_forced => {
+            FidelityLimit::Finest | FidelityLimit::Screen if self.is_forced => {
                 format!("All of level {wanted} of {} is there, as asked", self.span())
             }
-            Limit::Finest => "All of it is there, at full resolution".into(),
-            Limit::Screen => {
+            FidelityLimit::Finest => "All of it is there, at full resolution".into(),
+            FidelityLimit::Screen => {
                 format!(
                     "All that this screen can show is there (level {wanted} of {}); come closer for more",
                     self.span()
                 )
             }
-            Limit::Memory => format!("{}; waiting will not help", self.by_memory()),
+            FidelityLimit::Memory => format!("{}; waiting will not help", self.by_memory()),
         }
     }
 
@@ -242,7 +242,7 @@ impl PictureFacts {
         if self.failed_blocks.failed > 0 {
             text.push_str(&format!("; {} cannot be had", self.failed_blocks.failed));
         }
-        if self.limit == Limit::Memory {
+        if self.limit == FidelityLimit::Memory {
             text.push_str(&format!("; {}", self.by_memory().to_lowercase()));
         }
         text
@@ -293,7 +293,7 @@ fn has_sampled_colors(view_plan: &ViewPlan) -> bool {
 /// Computes [`PictureFacts::coarse_colors`].
 fn coarse_colors(view_plan: &ViewPlan) -> Option<(u8, usize)> {
     let (volume, demand) = view_plan.color_by_demand()?;
-    (demand.limit == render::Limit::Memory).then(|| (demand.wanted, volume.levels.len()))
+    (demand.limit == render::LevelLimit::Memory).then(|| (demand.wanted, volume.levels.len()))
 }
 
 fn shown_number(n: u64) -> u32 {
@@ -322,7 +322,7 @@ mod tests {
             levels: 7,
             origin: LevelOrigin::Mean,
             as_fine_as: 3,
-            limit: Limit::Screen,
+            limit: FidelityLimit::Screen,
             is_forced: false,
             blocks_present: 12,
             blocks_total: 80,
@@ -342,76 +342,79 @@ mod tests {
         PictureFacts { level_drawn: Some(1), is_whole: true, blocks_present: 80, ..facts() }
     }
 
-    fn check(facts: &PictureFacts, state: State, text: &str) {
-        let truth = facts.truth();
-        assert_eq!((truth.state, truth.text.as_str()), (state, text));
+    fn check(facts: &PictureFacts, state: FidelityState, text: &str) {
+        let fidelity = facts.fidelity();
+        assert_eq!((fidelity.state, fidelity.text.as_str()), (state, text));
     }
 
     #[test]
     fn a_picture_without_anything_visible_does_not_claim_the_wanted_level() {
         let empty = PictureFacts { level_drawn: None, ..facts() };
-        assert_eq!(empty.truth().level_shown, None);
-        assert_eq!(PictureFacts { level_drawn: None, ..complete() }.truth().level_shown, Some(1));
+        assert_eq!(empty.fidelity().level_shown, None);
+        assert_eq!(PictureFacts { level_drawn: None, ..complete() }.fidelity().level_shown, Some(1));
     }
 
     #[test]
     fn a_picture_with_gaps_shows_no_level_and_is_not_complete() {
         let first = PictureFacts { level_drawn: Some(1), has_gaps: true, ..facts() };
-        assert_eq!((first.truth().level_shown, first.truth().level_wanted), (None, 1));
+        assert_eq!((first.fidelity().level_shown, first.fidelity().level_wanted), (None, 1));
         check(
             &first,
-            State::Loading,
+            FidelityState::Loading,
             "Loading: 12 of 80 blocks are there; waiting will help; some of what is in sight is not shown.",
         );
         let all_came_since = PictureFacts { blocks_present: 80, is_lossless: true, ..first };
-        assert_eq!((all_came_since.truth().state, all_came_since.truth().exact), (State::Loading, false));
+        assert_eq!(
+            (all_came_since.fidelity().state, all_came_since.fidelity().exact),
+            (FidelityState::Loading, false)
+        );
     }
 
     #[test]
     fn one_sentence_says_what_is_missing_why_and_whether_waiting_helps() {
         check(
             &facts(),
-            State::Loading,
+            FidelityState::Loading,
             "Loading: 12 of 80 blocks are there, level 3 stands in for level 1; waiting will help.",
         );
         check(
             &PictureFacts { level_drawn: None, blocks_present: 0, ..facts() },
-            State::Loading,
+            FidelityState::Loading,
             "Loading: 0 of 80 blocks are there; waiting will help.",
         );
         check(
             &complete(),
-            State::Complete,
+            FidelityState::Complete,
             "All that this screen can show is there (level 1 of 0 to 6); come closer for more.",
         );
         check(
-            &PictureFacts { limit: Limit::Finest, ..complete() },
-            State::Complete,
+            &PictureFacts { limit: FidelityLimit::Finest, ..complete() },
+            FidelityState::Complete,
             "All of it is there, at full resolution.",
         );
         check(
-            &PictureFacts { limit: Limit::Memory, ..complete() },
-            State::Complete,
+            &PictureFacts { limit: FidelityLimit::Memory, ..complete() },
+            FidelityState::Complete,
             "Limited by memory: level 1 of 0 to 6 fits 512 MiB; waiting will not help.",
         );
         check(
-            &PictureFacts { limit: Limit::Finest, coarse_colors: Some((2, 5)), ..complete() },
-            State::Complete,
+            &PictureFacts { limit: FidelityLimit::Finest, coarse_colors: Some((2, 5)), ..complete() },
+            FidelityState::Complete,
             "All of it is there, at full resolution; colors are limited by memory: level 2 of 0 to 4.",
         );
         check(
             &PictureFacts { is_forced: true, ..complete() },
-            State::Complete,
+            FidelityState::Complete,
             "All of level 1 of 0 to 6 is there, as asked.",
         );
         check(
             &PictureFacts { is_moving: true, ..facts() },
-            State::Moving,
+            FidelityState::Moving,
             "Moving: 12 of 80 blocks are there; it becomes sharp when the view rests.",
         );
         check(
             &PictureFacts { blocks_present: 0, blocks_total: 0, ..facts() },
-            State::Complete,
+            FidelityState::Complete,
             "Nothing of the volume is in sight.",
         );
     }
@@ -422,20 +425,20 @@ mod tests {
         let retrying = FailedBlocks { retrying: 2, reason: reason.clone(), ..FailedBlocks::default() };
         check(
             &PictureFacts { failed_blocks: retrying, level_drawn: Some(1), ..facts() },
-            State::Loading,
+            FidelityState::Loading,
             "Loading: 12 of 80 blocks are there; 2 are tried again (bad checksum).",
         );
         let unreachable =
             FailedBlocks { failed: 3, given_up: 0, reason: reason.clone(), ..FailedBlocks::default() };
         check(
             &PictureFacts { failed_blocks: unreachable, blocks_present: 77, ..facts() },
-            State::Failed,
+            FidelityState::Failed,
             "3 of 80 blocks cannot be had (bad checksum); they are asked for again from time to time.",
         );
         let failed = FailedBlocks { failed: 3, given_up: 3, reason, ..FailedBlocks::default() };
         check(
             &PictureFacts { failed_blocks: failed, blocks_present: 77, ..facts() },
-            State::Failed,
+            FidelityState::Failed,
             "3 of 80 blocks cannot be had (bad checksum); waiting will not help.",
         );
     }
@@ -443,29 +446,29 @@ mod tests {
     #[test]
     fn long_work_is_shown_while_it_goes_on() {
         let share = Some(Share { done: 30, total: 120 });
-        assert_eq!(PictureFacts { levels_made: share, ..facts() }.truth().levels_made, Some([30, 120]));
+        assert_eq!(PictureFacts { levels_made: share, ..facts() }.fidelity().levels_made, Some([30, 120]));
         check(
             &PictureFacts { indexed: share, level_drawn: None, blocks_present: 0, ..facts() },
-            State::Loading,
+            FidelityState::Loading,
             "Loading: 0 of 80 blocks are there; the packed file is being looked through, once (25 %); waiting will help.",
         );
     }
 
     #[test]
     fn samples_are_called_samples() {
-        let text = PictureFacts { origin: LevelOrigin::Sampled, ..complete() }.truth().text;
+        let text = PictureFacts { origin: LevelOrigin::Sampled, ..complete() }.fidelity().text;
         assert!(text.ends_with("a quick look made of single voxels, not of means."), "{text}");
         let text =
-            PictureFacts { level_drawn: Some(4), origin: LevelOrigin::Corners, ..facts() }.truth().text;
+            PictureFacts { level_drawn: Some(4), origin: LevelOrigin::Corners, ..facts() }.fidelity().text;
         assert!(text.ends_with("; a first look at the corners of blocks alone."), "{text}");
         let coarse =
             PictureFacts { level_drawn: Some(9), as_fine_as: 3, origin: LevelOrigin::Sampled, ..facts() };
-        let text = coarse.truth().text;
+        let text = coarse.fidelity().text;
         assert!(
             text.contains("12 of 80 blocks are there, samples of level 3 stand in for level 1;"),
             "{text}"
         );
-        let text = PictureFacts { as_fine_as: 1, ..coarse }.truth().text;
+        let text = PictureFacts { as_fine_as: 1, ..coarse }.fidelity().text;
         assert!(
             text.contains("samples stand in until the means of level 1 are made; waiting will help"),
             "{text}"
@@ -474,13 +477,13 @@ mod tests {
 
     #[test]
     fn only_a_complete_lossless_picture_is_exact() {
-        assert!(!complete().truth().exact);
-        assert!(PictureFacts { is_lossless: true, ..complete() }.truth().exact);
-        assert!(!PictureFacts { is_lossless: true, ..facts() }.truth().exact);
+        assert!(!complete().fidelity().exact);
+        assert!(PictureFacts { is_lossless: true, ..complete() }.fidelity().exact);
+        assert!(!PictureFacts { is_lossless: true, ..facts() }.fidelity().exact);
         let cast_too_early = PictureFacts { is_lossless: true, is_whole: false, ..complete() };
-        assert!(!cast_too_early.truth().exact, "what arrived after the cast is not in the picture");
-        assert!(!PictureFacts { is_lossless: true, is_moving: true, ..complete() }.truth().exact);
-        let enlarged = PictureFacts { is_lossless: true, is_enlarged: true, ..complete() }.truth();
+        assert!(!cast_too_early.fidelity().exact, "what arrived after the cast is not in the picture");
+        assert!(!PictureFacts { is_lossless: true, is_moving: true, ..complete() }.fidelity().exact);
+        let enlarged = PictureFacts { is_lossless: true, is_enlarged: true, ..complete() }.fidelity();
         assert!(!enlarged.exact && enlarged.text.contains("enlarged"), "{}", enlarged.text);
     }
 

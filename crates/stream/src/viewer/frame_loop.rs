@@ -11,7 +11,8 @@ use bytes::Bytes;
 use gpu::Patience;
 use render::{Cancel, Scene};
 use session::{
-    Codec, DrawnRange, FrameInfo, Item, Limit, ParticipantId, PictureSize, Severity, State, Truth,
+    DrawnRange, FidelityBadge, FidelityLimit, FidelityState, FrameInfo, Item, ParticipantId, PictureCodec,
+    PictureSize, Severity,
 };
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -32,7 +33,7 @@ use crate::viewer::view_plan::ViewPlan;
 use crate::viewer::viewer_state::{ViewerRequest, ViewerState};
 
 /// Least time between two items that only say that facts changed.
-const TRUTH_REFRESH: Duration = Duration::from_millis(200);
+const FIDELITY_REFRESH: Duration = Duration::from_millis(200);
 /// How often somebody who waits hears how far long work is.
 const WORK_REFRESH: Duration = Duration::from_millis(500);
 
@@ -131,7 +132,7 @@ struct FrameLoop {
     /// Truth of the last picture of this aim.
     shown: Option<render::Fidelity>,
     /// The last facts told, and when.
-    sent_fidelity: Option<(Truth, Instant)>,
+    sent_fidelity: Option<(FidelityBadge, Instant)>,
     /// Basis of the last statistics of values that were sent.
     sent_values: Option<SentValues>,
     /// Last outlook that other ranks reported for this aim, and when.
@@ -394,8 +395,8 @@ impl FrameLoop {
                 Some(launcher) => launcher.draw(who, &drawable, &RankPicture { scene, view, plan }, &flag),
                 None => drawable.cast(&painter, &scene, parallax, patience, &flag).and_then(|frame| {
                     let encoder: &mut dyn PictureEncoder = match plan.codec {
-                        Codec::Jpeg => &mut encoders.jpeg,
-                        Codec::Png => &mut encoders.png,
+                        PictureCodec::Jpeg => &mut encoders.jpeg,
+                        PictureCodec::Png => &mut encoders.png,
                     };
                     Ok((encoder.encode(&frame.image, background)?, frame.fidelity))
                 }),
@@ -431,19 +432,19 @@ impl FrameLoop {
         facts.is_moving = plan.is_moving;
         let window = input.size;
         let is_window = (plan.width, plan.height) == (window.width(), window.height()) && window.is_whole();
-        facts.is_lossless = plan.codec == Codec::Png && is_window;
+        facts.is_lossless = plan.codec == PictureCodec::Png && is_window;
         facts.is_enlarged = !window.is_whole();
-        let truth = facts.truth();
+        let fidelity = facts.fidelity();
         let info = FrameInfo {
             id: self.frames,
             seq: input.seq,
             width: plan.width,
             height: plan.height,
             codec: plan.codec,
-            truth: truth.clone(),
+            fidelity: fidelity.clone(),
         };
-        self.sent_fidelity = Some((truth, now));
-        if plan.codec == Codec::Png {
+        self.sent_fidelity = Some((fidelity, now));
+        if plan.codec == PictureCodec::Png {
             self.viewer.change(|w| w.wants_still = false);
         }
         self.pacer.sent(self.frames, plan, input, began, now);
@@ -455,18 +456,18 @@ impl FrameLoop {
         facts.is_moving = input.is_moving(now);
         facts.is_lossless = self.pacer.is_exact(input) && input.size.is_whole();
         facts.is_enlarged = !input.size.is_whole();
-        let truth = facts.truth();
+        let fidelity = facts.fidelity();
         if let Some((sent, at)) = &self.sent_fidelity {
-            if *sent == truth {
+            if *sent == fidelity {
                 return None;
             }
-            let due = *at + TRUTH_REFRESH;
-            if due > now && sent.state == truth.state {
+            let due = *at + FIDELITY_REFRESH;
+            if due > now && sent.state == fidelity.state {
                 return Some(due);
             }
         }
-        self.sent_fidelity = Some((truth.clone(), now));
-        self.viewer.outbox.push(Item::Truth { truth }, Bytes::new());
+        self.sent_fidelity = Some((fidelity.clone(), now));
+        self.viewer.outbox.push(Item::Fidelity { fidelity }, Bytes::new());
         None
     }
 
@@ -497,24 +498,24 @@ impl FrameLoop {
         forget(&self.shared, self.who);
         let item = Item::Message { severity: Severity::Error, text: error.to_string() };
         self.viewer.outbox.push(item, Bytes::new());
-        let mut truth = self.sent_fidelity.take().map_or_else(nothing_shown, |(truth, _)| truth);
-        truth.state = State::Failed;
-        truth.exact = false;
-        truth.text = format!("Cannot be drawn: {error}.");
-        self.viewer.outbox.push(Item::Truth { truth }, Bytes::new());
+        let mut fidelity = self.sent_fidelity.take().map_or_else(nothing_shown, |(fidelity, _)| fidelity);
+        fidelity.state = FidelityState::Failed;
+        fidelity.exact = false;
+        fidelity.text = format!("Cannot be drawn: {error}.");
+        self.viewer.outbox.push(Item::Fidelity { fidelity }, Bytes::new());
     }
 }
 
 /// Facts before the first picture.
-fn nothing_shown() -> Truth {
-    Truth {
+fn nothing_shown() -> FidelityBadge {
+    FidelityBadge {
         level_shown: None,
         level_wanted: 0,
         origin: LevelOrigin::Stored,
-        limit: Limit::Finest,
+        limit: FidelityLimit::Finest,
         blocks_present: 0,
         blocks_total: 0,
-        state: State::Loading,
+        state: FidelityState::Loading,
         exact: false,
         levels_made: None,
         text: String::new(),
@@ -606,7 +607,7 @@ mod tests {
     use futures::StreamExt;
     use futures::future::BoxFuture;
     use serde_json::json;
-    use session::{Join, Role};
+    use session::{JoinParams, Role};
     use tokio::task::JoinSet;
 
     use super::*;
@@ -625,7 +626,7 @@ mod tests {
 
     /// A participant with a small window, whose frames are drawn while the tasks are kept.
     fn joined(shared: &Arc<SharedState>) -> (ParticipantId, Arc<ViewerState>, JoinSet<()>) {
-        let join = Join { session: String::new(), name: "Ada".into(), width: 64, height: 64 };
+        let join = JoinParams { session: String::new(), name: "Ada".into(), width: 64, height: 64 };
         let (who, viewer) = shared.join(&join, Role::Own).unwrap();
         let mut tasks = JoinSet::new();
         let fed = Arc::clone(shared);
@@ -648,7 +649,7 @@ mod tests {
             Arc::new(|_| None),
         ));
         let (who, viewer, _tasks) = joined(&shared);
-        while !frame(&shared, who, &viewer).await.truth.exact {}
+        while !frame(&shared, who, &viewer).await.fidelity.exact {}
 
         let others = shared.draws.acquire_many(u32::try_from(DRAWS_AT_ONCE).unwrap()).await.unwrap();
         for seq in [100, 101, 102] {
@@ -659,7 +660,7 @@ mod tests {
         }
         drop(others);
         assert_eq!(frame(&shared, who, &viewer).await.seq, 102);
-        while !frame(&shared, who, &viewer).await.truth.exact {}
+        while !frame(&shared, who, &viewer).await.fidelity.exact {}
         assert_eq!(shared.draws.available_permits(), DRAWS_AT_ONCE, "whoever rests keeps no turn");
     }
 
@@ -713,11 +714,11 @@ mod tests {
         });
         let (mut frames, mut present) = (0, 0);
         loop {
-            let truth = frame(&shared, who, &viewer).await.truth;
-            assert!(truth.blocks_present <= present + MOST_BETWEEN_FRAMES, "{present}, then {truth:?}");
-            present = truth.blocks_present;
+            let fidelity = frame(&shared, who, &viewer).await.fidelity;
+            assert!(fidelity.blocks_present <= present + MOST_BETWEEN_FRAMES, "{present}, then {fidelity:?}");
+            present = fidelity.blocks_present;
             frames += 1;
-            if present == truth.blocks_total {
+            if present == fidelity.blocks_total {
                 break;
             }
         }

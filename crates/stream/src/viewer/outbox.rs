@@ -104,7 +104,7 @@ fn most_waiting(item: &Item) -> usize {
 #[cfg(test)]
 mod tests {
     use array::LevelOrigin;
-    use session::{Codec, FrameInfo, Limit, Severity, State, Truth};
+    use session::{FidelityBadge, FidelityLimit, FidelityState, FrameInfo, PictureCodec, Severity};
     use view::View;
 
     use super::*;
@@ -114,19 +114,19 @@ mod tests {
     }
 
     fn frame(id: u64) -> FrameInfo {
-        let truth = Truth {
+        let fidelity = FidelityBadge {
             level_shown: None,
             level_wanted: 0,
             origin: LevelOrigin::Stored,
-            limit: Limit::Finest,
+            limit: FidelityLimit::Finest,
             blocks_present: 0,
             blocks_total: 1,
-            state: State::Loading,
+            state: FidelityState::Loading,
             exact: false,
             levels_made: None,
             text: String::new(),
         };
-        FrameInfo { id, seq: 0, width: 16, height: 16, codec: Codec::Jpeg, truth }
+        FrameInfo { id, seq: 0, width: 16, height: 16, codec: PictureCodec::Jpeg, fidelity }
     }
 
     #[tokio::test]

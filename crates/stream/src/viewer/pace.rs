@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use session::{Codec, PictureSize};
+use session::{PictureCodec, PictureSize};
 use tokio::time::Instant;
 
 /// Frames sent and not yet shown, at most: one on its way while one is decoded.
@@ -87,7 +87,7 @@ impl PaceInput {
 pub(crate) struct FramePlan {
     pub(crate) width: u32,
     pub(crate) height: u32,
-    pub(crate) codec: Codec,
+    pub(crate) codec: PictureCodec,
     /// The view moves: speed before sharpness.
     pub(crate) is_moving: bool,
     /// Nothing was traded for speed.
@@ -168,7 +168,7 @@ impl FramePacer {
 
     /// Nothing more comes: a sharp picture at once, the exact one when the view has rested.
     fn finish(&self, s: &PaceInput, drawn: &DrawnFrame, is_new: bool, now: Instant) -> PaceDecision {
-        if drawn.plan.codec == Codec::Png && !is_new {
+        if drawn.plan.codec == PictureCodec::Png && !is_new {
             return PaceDecision::Idle;
         }
         let exact_at = s.changed_at + SETTLE;
@@ -196,7 +196,7 @@ impl FramePacer {
         FramePlan {
             width,
             height,
-            codec: Codec::Jpeg,
+            codec: PictureCodec::Jpeg,
             is_moving,
             is_full: !is_moving && scale == SCALE_STEPS,
         }
@@ -235,7 +235,7 @@ impl FramePacer {
         let took = now - began;
         let measured = took.as_secs_f64() / (f64::from(plan.width) * f64::from(plan.height));
         // Exact pictures are encoded otherwise: they say little about the next moving one.
-        if plan.codec == Codec::Jpeg {
+        if plan.codec == PictureCodec::Jpeg {
             let old = self.secs_per_pixel.unwrap_or(measured);
             self.secs_per_pixel = Some(old + NEWEST_WEIGHT * (measured - old));
         }
@@ -254,7 +254,7 @@ impl FramePacer {
     /// The last picture was lossless and showed what `input` says.
     pub(crate) fn is_exact(&self, input: &PaceInput) -> bool {
         self.drawn.as_ref().is_some_and(|d| {
-            d.plan.codec == Codec::Png
+            d.plan.codec == PictureCodec::Png
                 && (d.input.seq, d.input.size, d.input.blocks_present)
                     == (input.seq, input.size, input.blocks_present)
         })
@@ -265,7 +265,7 @@ fn exact(s: &PaceInput) -> FramePlan {
     FramePlan {
         width: s.size.width(),
         height: s.size.height(),
-        codec: Codec::Png,
+        codec: PictureCodec::Png,
         is_moving: false,
         is_full: true,
     }
@@ -358,7 +358,7 @@ mod tests {
                 desk.draw(u64::from(plan.width * plan.height) * nanos / 1_000_000);
                 desk.shown();
                 sides.push(plan.width);
-                assert!(!plan.is_full && plan.codec == Codec::Jpeg);
+                assert!(!plan.is_full && plan.codec == PictureCodec::Jpeg);
             }
             let last = sides.last().copied().unwrap_or(0);
             // A step of the scale more or less: whole milliseconds were measured.
@@ -442,12 +442,12 @@ mod tests {
         desk.s.blocks_present = 9;
         desk.s.is_settled = true;
         let sharp = desk.draw(10).expect("sharp at once");
-        assert_eq!((sharp.width, sharp.codec, sharp.is_full), (800, Codec::Jpeg, true));
+        assert_eq!((sharp.width, sharp.codec, sharp.is_full), (800, PictureCodec::Jpeg, true));
         desk.shown();
         assert_eq!(desk.decide(), PaceDecision::WaitUntil(desk.s.changed_at + SETTLE));
         desk.now = desk.s.changed_at + SETTLE;
         let exact = desk.draw(10).expect("then exactly");
-        assert_eq!((exact.width, exact.codec), (800, Codec::Png));
+        assert_eq!((exact.width, exact.codec), (800, PictureCodec::Png));
         desk.shown();
         assert_eq!(desk.decide(), PaceDecision::Idle);
         assert!(desk.pacer.is_exact(&desk.s));
@@ -462,7 +462,7 @@ mod tests {
         desk.shown();
         assert_eq!(desk.decide(), PaceDecision::WaitUntil(desk.s.changed_at + MOVING_HOLD));
         desk.now = desk.s.changed_at + MOVING_HOLD;
-        assert_eq!(desk.draw(10).map(|p| p.codec), Some(Codec::Png));
+        assert_eq!(desk.draw(10).map(|p| p.codec), Some(PictureCodec::Png));
     }
 
     #[test]
@@ -471,7 +471,7 @@ mod tests {
         desk.draw(10);
         desk.shown();
         desk.s.wants_still = true;
-        assert_eq!(desk.draw(10).map(|p| p.codec), Some(Codec::Png));
+        assert_eq!(desk.draw(10).map(|p| p.codec), Some(PictureCodec::Png));
         desk.shown();
         desk.s.wants_still = false;
         assert_eq!(desk.decide(), PaceDecision::Idle);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use array::{Dataset, Error, Result, Source};
-use session::{Join, ParticipantId, Role};
+use session::{JoinParams, ParticipantId, Role};
 use tokio::task::JoinSet;
 use view::View;
 
@@ -101,7 +101,7 @@ impl Session {
     ///
     /// # Errors
     /// `Busy` when the session is full.
-    pub fn join(&self, join: &Join, role: Role) -> Result<Participant> {
+    pub fn join(&self, join: &JoinParams, role: Role) -> Result<Participant> {
         let (who, viewer) = self.shared.join(join, role)?;
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}

@@ -8,7 +8,10 @@ use array::{ArrayInfo, Dataset, DatasetId, Generation, Meaning, Result, Share, S
 use bytes::Bytes;
 use render::Isosurface;
 use serde_json::{Map, Value};
-use session::{Event, Item, Join, Note, ParticipantId, PictureSize, Role, Room, Severity, ViewChange};
+use session::{
+    Item, JoinParams, ParticipantId, ParticipantNote, PictureSize, Role, Room, RoomEvent, Severity,
+    ViewChange,
+};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use view::View;
@@ -181,7 +184,7 @@ impl SharedState {
         serde_json::to_vec(&drawn).ok().map(Bytes::from)
     }
 
-    pub(crate) fn join(&self, join: &Join, role: Role) -> Result<(ParticipantId, Arc<ViewerState>)> {
+    pub(crate) fn join(&self, join: &JoinParams, role: Role) -> Result<(ParticipantId, Arc<ViewerState>)> {
         let mut room_state = self.room_state();
         let who = room_state.room.join(&join.name, role)?;
         let viewer = Arc::new(ViewerState::new(join.size()));
@@ -204,22 +207,24 @@ impl SharedState {
 
     /// A note came from a participant; what is wrong with it is told to them.
     pub(crate) fn note(&self, from: ParticipantId, text: &[u8]) {
-        let note = Note::parse(text);
+        let note = ParticipantNote::parse(text);
         let mut room_state = self.room_state();
         match note {
-            Ok(Note::View(change)) => {
+            Ok(ParticipantNote::View(change)) => {
                 let seq = change.seq;
                 if let Err(error) = room_state.change(from, change, &self.dataset()) {
                     room_state.room.refuse(from, seq, &error);
                 }
             }
-            Ok(Note::Resize { width, height }) => {
+            Ok(ParticipantNote::Resize { width, height }) => {
                 room_state.with_viewer(from, |s| s.change(|w| w.size = PictureSize::new(width, height)));
             }
-            Ok(Note::Shown { frame }) => {
+            Ok(ParticipantNote::Shown { frame }) => {
                 room_state.with_viewer(from, |s| s.change(|w| w.shown = w.shown.max(frame)))
             }
-            Ok(Note::Still) => room_state.with_viewer(from, |s| s.change(|w| w.wants_still = true)),
+            Ok(ParticipantNote::Still) => {
+                room_state.with_viewer(from, |s| s.change(|w| w.wants_still = true))
+            }
             Err(error) => room_state.room.tell(from, Severity::Warning, error.to_string()),
         }
         room_state.deliver();
@@ -283,8 +288,8 @@ impl RoomState {
     fn deliver(&mut self) {
         while let Some(event) = self.room.poll_event() {
             match event {
-                Event::Tell(to, item) => self.with_viewer(to, |s| s.outbox.push(item, Bytes::new())),
-                Event::Show { to, seq, view, moving } => self.with_viewer(to, |s| {
+                RoomEvent::Tell(to, item) => self.with_viewer(to, |s| s.outbox.push(item, Bytes::new())),
+                RoomEvent::Show { to, seq, view, moving } => self.with_viewer(to, |s| {
                     s.change(|w| {
                         w.seq = seq;
                         w.view = Arc::new(view);

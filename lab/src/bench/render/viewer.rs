@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use array::{Error, ErrorKind, Priority, Result, Urgency};
 use link::{OpStream, Trust};
 use serde_json::{Value, json};
-use session::{FrameInfo, Item, Join, Note, State, ViewChange};
+use session::{FidelityState, FrameInfo, Item, JoinParams, ParticipantNote, ViewChange};
 use tokio::task::JoinSet;
 use view::Camera;
 use wire::{ClientConfig, ops};
@@ -46,18 +46,18 @@ pub(super) struct ReceivedFrame {
 impl ReceivedFrame {
     /// Whether it shows blocks and is not empty.
     pub(super) fn shows_something(&self) -> bool {
-        self.info.truth.blocks_present > 0 && self.bytes > BLANK_BYTES
+        self.info.fidelity.blocks_present > 0 && self.bytes > BLANK_BYTES
     }
 
     /// As many pixels as the window has, of a view that rests and has all it wants.
     pub(super) fn is_full(&self) -> bool {
-        self.info.width == WIDTH && self.info.truth.state == State::Complete
+        self.info.width == WIDTH && self.info.fidelity.state == FidelityState::Complete
     }
 
     /// Whether it has all blocks that its view wants.
     pub(super) fn has_all(&self) -> bool {
-        let truth = &self.info.truth;
-        truth.blocks_total > 0 && truth.blocks_present == truth.blocks_total
+        let fidelity = &self.info.fidelity;
+        fidelity.blocks_total > 0 && fidelity.blocks_present == fidelity.blocks_total
     }
 
     /// Share of the window's pixels.
@@ -78,7 +78,7 @@ impl Viewer {
         let link = link::carrier::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
         let (client, running) = link::connect(link, config)?;
         driver.spawn(running);
-        let join = Join { session: "main".into(), name: "bench".into(), width: WIDTH, height: HEIGHT };
+        let join = JoinParams { session: "main".into(), name: "bench".into(), width: WIDTH, height: HEIGHT };
         let urgency = Urgency::of(Priority::INTERACTIVE);
         let answer = client.request(ops::JOIN, ops::encode_json(&join)?, urgency).await?;
         Ok((Self { process, answer, seq: 0, camera: None, _driver: driver }, start))
@@ -94,7 +94,7 @@ impl Viewer {
     pub(super) fn change(&mut self, patch: &Value, moving: bool) -> Result<Instant> {
         self.seq += SEQ_STEP;
         let view = patch.as_object().cloned().unwrap_or_default();
-        let note = Note::View(ViewChange { seq: self.seq, view, moving });
+        let note = ParticipantNote::View(ViewChange { seq: self.seq, view, moving });
         self.answer.note(ops::encode_json(&note)?)?;
         Ok(Instant::now())
     }
@@ -134,7 +134,7 @@ impl Viewer {
                 match ops::decode_json::<Item>(&item.body, "an item of `join`")? {
                     Item::Frame(info) => {
                         let at = Instant::now();
-                        self.answer.note(ops::encode_json(&Note::Shown { frame: info.id })?)?;
+                        self.answer.note(ops::encode_json(&ParticipantNote::Shown { frame: info.id })?)?;
                         return Ok(ReceivedFrame { info, at, bytes: item.bulk.len() });
                     }
                     Item::Joined { view, .. } | Item::View { view, .. } => {

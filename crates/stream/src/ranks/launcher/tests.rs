@@ -8,7 +8,7 @@ use array::{Dataset, DatasetId, Error, Result, Source};
 use compose::threads;
 use render::ImageSize;
 use serde_json::json;
-use session::{Codec, Item, Join, Role};
+use session::{Item, JoinParams, PictureCodec, Role};
 use tokio::task::JoinSet;
 
 use super::*;
@@ -70,7 +70,7 @@ fn begun_with(count: usize, theirs: &Arc<dyn Source>) -> Stage {
 impl Stage {
     fn join(&self) -> Viewer {
         let join =
-            Join { session: String::new(), name: "Ada".into(), width: SIZE.width, height: SIZE.height };
+            JoinParams { session: String::new(), name: "Ada".into(), width: SIZE.width, height: SIZE.height };
         Viewer { participant: self.session.join(&join, Role::Own).unwrap(), view: View::default(), seq: 0 }
     }
 
@@ -126,7 +126,7 @@ impl Viewer {
         loop {
             let out = self.take().await;
             if let Item::Frame(info) = &out.item
-                && info.truth.exact
+                && info.fidelity.exact
                 && info.seq >= self.seq
             {
                 return out;
@@ -139,11 +139,11 @@ impl Viewer {
 }
 
 /// Draws a view with one caster; returns the image and its truth.
-async fn alone(view: &View) -> (render::Image, session::Truth) {
+async fn alone(view: &View) -> (render::Image, session::FidelityBadge) {
     let request =
         StillRequest { view: Some(view.clone()), color_map: None, size: SIZE, resources: MEMORY.into() };
     let still = render_still(source().1, request, |_, _| {}).await.unwrap();
-    (still.image, still.truth)
+    (still.image, still.fidelity)
 }
 
 fn off(bulk: &[u8], image: &render::Image, background: [u8; 3]) -> u8 {
@@ -167,17 +167,17 @@ async fn a_view_that_changes_while_pictures_are_under_way_ends_with_the_picture_
         ada.turn(2.5, false);
         let out = ada.exact().await;
         let Item::Frame(info) = &out.item else { panic!("a frame") };
-        assert_eq!((info.codec, info.seq), (Codec::Png, ada.seq));
+        assert_eq!((info.codec, info.seq), (PictureCodec::Png, ada.seq));
         // The view that is sent back has what the participant did not choose.
         let mut view = ada.view.clone();
         view = view.merged(json!({"camera": camera_of_turn(2.5)}).as_object().unwrap()).unwrap();
-        let (image, truth) = alone(&view).await;
+        let (image, fidelity) = alone(&view).await;
         assert!(image.rgba.iter().filter(|pixel| pixel[3] > 0.2).count() > 1000, "something is seen");
         let off = off(&out.bulk, &image, view.background);
         assert!(off <= 1, "{count} ranks are off by {off}");
         assert_eq!(
-            (info.truth.level_shown, info.truth.state, info.truth.exact),
-            (truth.level_shown, truth.state, truth.exact)
+            (info.fidelity.level_shown, info.fidelity.state, info.fidelity.exact),
+            (fidelity.level_shown, fidelity.state, fidelity.exact)
         );
         drop(ada);
         stage.end().await;
