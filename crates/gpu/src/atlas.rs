@@ -73,7 +73,7 @@ pub(crate) fn slot_sizes(prepared: &Prepared) -> (Vec<SlotSize>, Vec<usize>) {
 
 /// Limits of what may be taken of a device.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct AtlasLimits {
     /// All atlases together, bytes.
     pub(crate) limit_bytes: u64,
     pub(crate) max_atlases: usize,
@@ -129,7 +129,7 @@ struct Page {
 
 /// Location of a block on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct PageAt {
+pub(crate) struct PageLocation {
     /// Number of the atlas.
     pub(crate) atlas: usize,
     pub(crate) slot: u32,
@@ -137,14 +137,14 @@ pub(crate) struct PageAt {
 
 /// All atlases.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf {
+pub(crate) struct AtlasSet {
     atlases: Vec<Atlas>,
-    pages: HashMap<Stamp, PageAt>,
+    pages: HashMap<Stamp, PageLocation>,
     /// Counts dispatches.
     now: u64,
 }
 
-impl Shelf {
+impl AtlasSet {
     pub(crate) fn atlases(&self) -> &[Atlas] {
         &self.atlases
     }
@@ -165,12 +165,12 @@ impl Shelf {
     }
 
     /// Returns the location of a block, if it is in an atlas.
-    pub(crate) fn find(&self, block: &PreparedBlock) -> Option<PageAt> {
+    pub(crate) fn find(&self, block: &PreparedBlock) -> Option<PageLocation> {
         self.pages.get(&block.stamp).copied()
     }
 
     /// A picture shows a block.
-    pub(crate) fn see(&mut self, at: PageAt) {
+    pub(crate) fn mark_seen(&mut self, at: PageLocation) {
         let atlas = &mut self.atlases[at.atlas];
         atlas.last_seen = self.now;
         if let Some(page) = &mut atlas.pages[at.slot as usize] {
@@ -179,7 +179,7 @@ impl Shelf {
     }
 
     /// True where the cells of a block are not those that a picture needs; from now on they are.
-    pub(crate) fn lacks_cells(&mut self, at: PageAt, of: &CellsOf) -> bool {
+    pub(crate) fn lacks_cells(&mut self, at: PageLocation, of: &CellsOf) -> bool {
         let page = self.atlases[at.atlas].pages[at.slot as usize].as_mut();
         let lacking = page.filter(|page| page.cells_of.as_ref() != Some(of));
         lacking.map(|page| page.cells_of = Some(of.clone())).is_some()
@@ -199,26 +199,32 @@ impl Shelf {
 
     /// How blocks of one of the `used` sizes, which have equal shares of the memory, get more room, by no more than
     /// `most_bytes` at once.
-    pub(crate) fn growth(&self, size: &SlotSize, used: &[SlotSize], room: &Room, most_bytes: u64) -> Growth {
+    pub(crate) fn growth(
+        &self,
+        size: &SlotSize,
+        used: &[SlotSize],
+        limits: &AtlasLimits,
+        most_bytes: u64,
+    ) -> Growth {
         let own = self.bytes_of(size);
-        let share = (room.limit_bytes / used.len() as u64).saturating_sub(own);
-        let left = room.limit_bytes.saturating_sub(self.bytes());
+        let share = (limits.limit_bytes / used.len() as u64).saturating_sub(own);
+        let left = limits.limit_bytes.saturating_sub(self.bytes());
         let wanted = own.clamp(FIRST_ATLAS_BYTES, MAX_ATLAS_BYTES).min(share).min(most_bytes);
-        let Some(slots) = grid(size, wanted, room.max_side) else { return Growth::Full };
-        let has_place = self.atlases.len() < room.max_atlases && self.cells_fit(size, slots, room);
+        let Some(slots) = grid(size, wanted, limits.max_side) else { return Growth::Full };
+        let has_place = self.atlases.len() < limits.max_atlases && self.cells_fit(size, slots, limits);
         if has_place && slot_count(slots) * size.bytes() <= left {
             return Growth::Add(slots);
         }
-        match (self.unused(used), grid(size, wanted.min(left), room.max_side)) {
+        match (self.unused(used), grid(size, wanted.min(left), limits.max_side)) {
             (Some(number), _) => Growth::Drop(number),
             (None, Some(slots)) if has_place => Growth::Add(slots),
             (None, _) => Growth::Full,
         }
     }
 
-    fn cells_fit(&self, size: &SlotSize, slots: [u32; 3], room: &Room) -> bool {
+    fn cells_fit(&self, size: &SlotSize, slots: [u32; 3], limits: &AtlasLimits) -> bool {
         let present: u64 = self.atlases.iter().map(Atlas::all_cell_words).sum();
-        4 * (present + CELL_LISTS as u64 * size.cell_words() * slot_count(slots)) <= room.max_cell_bytes
+        4 * (present + CELL_LISTS as u64 * size.cell_words() * slot_count(slots)) <= limits.max_cell_bytes
     }
 
     /// The atlas not used longest of those that have none of these sizes.
@@ -235,7 +241,7 @@ impl Shelf {
     }
 
     /// Puts a block into a free slot of its size, if there is one.
-    pub(crate) fn place(&mut self, size: &SlotSize, block: &PreparedBlock) -> Option<PageAt> {
+    pub(crate) fn place(&mut self, size: &SlotSize, block: &PreparedBlock) -> Option<PageLocation> {
         let has_room = |atlas: &Atlas| atlas.size == *size && !atlas.free.is_empty();
         let number = self.atlases.iter().position(has_room)?;
         let atlas = &mut self.atlases[number];
@@ -243,7 +249,7 @@ impl Shelf {
         atlas.last_seen = self.now;
         let page = Page { stamp: block.stamp.clone(), last_seen: self.now, cells_of: None };
         atlas.pages[slot as usize] = Some(page);
-        let at = PageAt { atlas: number, slot };
+        let at = PageLocation { atlas: number, slot };
         self.pages.insert(block.stamp.clone(), at);
         Some(at)
     }
@@ -251,13 +257,13 @@ impl Shelf {
     /// Frees up to `count` slots of a size: of blocks that are gone, then of those not seen longest, but of none that was
     /// seen in this dispatch. Tells how many.
     pub(crate) fn evict(&mut self, size: &SlotSize, count: usize) -> usize {
-        let mut victims: Vec<(u64, PageAt)> = Vec::new();
+        let mut victims: Vec<(u64, PageLocation)> = Vec::new();
         for (number, atlas) in self.atlases.iter().enumerate().filter(|(_, atlas)| atlas.size == *size) {
             for (slot, page) in (0u32..).zip(&atlas.pages) {
                 let Some(page) = page else { continue };
                 let age = if page.stamp.is_gone() { 0 } else { page.last_seen };
                 if age < self.now {
-                    victims.push((age, PageAt { atlas: number, slot }));
+                    victims.push((age, PageLocation { atlas: number, slot }));
                 }
             }
         }
@@ -271,7 +277,7 @@ impl Shelf {
         victims.len()
     }
 
-    fn remove(&mut self, at: PageAt) {
+    fn remove(&mut self, at: PageLocation) {
         let atlas = &mut self.atlases[at.atlas];
         if let Some(page) = atlas.pages[at.slot as usize].take() {
             self.pages.remove(&page.stamp);
@@ -330,17 +336,17 @@ mod tests {
     }
 
     /// Atlases that are added one after another until so many blocks have room; and whether they all have.
-    fn filled(size: SlotSize, blocks: u64, room: &Room) -> (Shelf, bool) {
-        let mut shelf = Shelf::default();
+    fn filled(size: SlotSize, blocks: u64, limits: &AtlasLimits) -> (AtlasSet, bool) {
+        let mut atlas_set = AtlasSet::default();
         loop {
-            let slots: u64 = shelf.atlases.iter().map(Atlas::slots).sum();
+            let slots: u64 = atlas_set.atlases.iter().map(Atlas::slots).sum();
             if slots >= blocks {
-                return (shelf, true);
+                return (atlas_set, true);
             }
-            match shelf.growth(&size, &[size], room, u64::MAX) {
-                Growth::Add(slots) => shelf.add(size, slots),
+            match atlas_set.growth(&size, &[size], limits, u64::MAX) {
+                Growth::Add(slots) => atlas_set.add(size, slots),
                 Growth::Drop(number) => panic!("atlas {number} is in use"),
-                Growth::Full => return (shelf, false),
+                Growth::Full => return (atlas_set, false),
             }
         }
     }
@@ -348,7 +354,7 @@ mod tests {
     /// 64 GB and ghost voxels: all of it has room on a device of 80 GiB, on a smaller one a part, and the rest is paged.
     #[test]
     fn four_thousand_voxels_a_side_fit_a_large_device() {
-        let room = |gib: u64| Room {
+        let limits = |gib: u64| AtlasLimits {
             limit_bytes: gib << 30,
             max_atlases: 32,
             max_side: 16_384,
@@ -357,21 +363,21 @@ mod tests {
         for side in [32, 64, 128, 256] {
             let size = SlotSize { extent: [side + 1; 3], voxel_bytes: 1 };
             let blocks = u64::from(4096 / side).pow(3);
-            let (shelf, is_whole) = filled(size, blocks, &room(80));
-            let largest = shelf.atlases.iter().map(Atlas::bytes).max();
-            assert!(is_whole && shelf.atlases.len() <= 32, "{side}: {} atlases", shelf.atlases.len());
+            let (atlas_set, is_whole) = filled(size, blocks, &limits(80));
+            let largest = atlas_set.atlases.iter().map(Atlas::bytes).max();
+            assert!(is_whole && atlas_set.atlases.len() <= 32, "{side}: {} atlases", atlas_set.atlases.len());
             assert!(
-                largest <= Some(4 << 30) && shelf.bytes() <= 80 << 30,
+                largest <= Some(4 << 30) && atlas_set.bytes() <= 80 << 30,
                 "{side}: {largest:?}, {}",
-                shelf.bytes()
+                atlas_set.bytes()
             );
-            assert!(shelf.bytes() >= 4096u64.pow(3));
-            let (shelf, is_whole) = filled(size, blocks, &room(40));
-            assert!(!is_whole && shelf.bytes() <= 40 << 30, "{side}: {}", shelf.bytes());
-            assert!(shelf.bytes() > 36 << 30, "{side}: what there is is used: {}", shelf.bytes());
+            assert!(atlas_set.bytes() >= 4096u64.pow(3));
+            let (atlas_set, is_whole) = filled(size, blocks, &limits(40));
+            assert!(!is_whole && atlas_set.bytes() <= 40 << 30, "{side}: {}", atlas_set.bytes());
+            assert!(atlas_set.bytes() > 36 << 30, "{side}: what there is is used: {}", atlas_set.bytes());
             // Blocks of its sides would never fit atlases of a device whose textures are small.
-            let narrow = Room { max_side: side, ..room(80) };
-            assert_eq!(Shelf::default().growth(&size, &[size], &narrow, u64::MAX), Growth::Full);
+            let narrow = AtlasLimits { max_side: side, ..limits(80) };
+            assert_eq!(AtlasSet::default().growth(&size, &[size], &narrow, u64::MAX), Growth::Full);
         }
     }
 }

@@ -8,16 +8,16 @@ use crate::gpu::Gpu;
 /// Buffers of a picture, in the order of their bindings; the cells of the atlases are bound among them.
 #[derive(Debug)]
 pub(crate) struct Buffers {
-    pub(crate) picture: Growing,
-    pub(crate) blocks: Growing,
-    pub(crate) places: Growing,
-    pub(crate) table: Growing,
-    pub(crate) marks: Growing,
+    pub(crate) picture: GrowableBuffer,
+    pub(crate) blocks: GrowableBuffer,
+    pub(crate) places: GrowableBuffer,
+    pub(crate) table: GrowableBuffer,
+    pub(crate) marks: GrowableBuffer,
     /// State of the rays between dispatches.
-    pub(crate) rays: Growing,
-    pub(crate) counts: Growing,
+    pub(crate) rays: GrowableBuffer,
+    pub(crate) counts: GrowableBuffer,
     /// Colors and opacities that rays have gathered, RGBA.
-    pub(crate) colors: Growing,
+    pub(crate) colors: GrowableBuffer,
 }
 
 impl Buffers {
@@ -26,9 +26,9 @@ impl Buffers {
     /// # Errors
     /// Those of [`Gpu::buffer`].
     pub(crate) fn new(gpu: &Gpu) -> Result<Self> {
-        let storage = |label| Growing::new(gpu, label, wgpu::BufferUsages::STORAGE);
+        let storage = |label| GrowableBuffer::new(gpu, label, wgpu::BufferUsages::STORAGE);
         Ok(Self {
-            picture: Growing::new(gpu, "picture", wgpu::BufferUsages::UNIFORM)?,
+            picture: GrowableBuffer::new(gpu, "picture", wgpu::BufferUsages::UNIFORM)?,
             blocks: storage("blocks")?,
             places: storage("places")?,
             table: storage("table")?,
@@ -57,12 +57,12 @@ impl Buffers {
 
 /// A buffer that is replaced by a larger one where it is too small.
 #[derive(Debug)]
-pub(crate) struct Growing {
+pub(crate) struct GrowableBuffer {
     label: &'static str,
     pub(crate) buffer: wgpu::Buffer,
 }
 
-impl Growing {
+impl GrowableBuffer {
     fn new(gpu: &Gpu, label: &'static str, usage: wgpu::BufferUsages) -> Result<Self> {
         let usage = usage | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
         Ok(Self { label, buffer: gpu.buffer(label, 16, usage)? })

@@ -17,7 +17,7 @@ use render::{Cancel, Frame, Image, Scene, Snapshot};
 use crate::atlas::{SlotSize, slot_sizes};
 use crate::buffers::Buffers;
 use crate::gpu::{Accept, Gpu};
-use crate::picture::{MAX_LEVELS, Picture};
+use crate::picture::{GpuPicture, MAX_LEVELS};
 use crate::shader::{FIRST_ATLAS, Variant, WORKGROUP_SIDE};
 use crate::store::{Store, Uploaded};
 
@@ -41,7 +41,7 @@ const SOON: u32 = 4;
 
 /// Behavior where voxels are not on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum MissingBlocks {
     /// Wait for them: the picture is the same as that of the caster for the CPU.
     Complete,
     /// Draw coarser ones, for once: what was asked for comes into the next picture.
@@ -50,7 +50,7 @@ pub enum Patience {
 
 /// Work and memory that a picture took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct CastStats {
     /// Dispatches.
     pub passes: u64,
     /// Blocks that were uploaded.
@@ -69,26 +69,26 @@ pub struct Work {
 #[derive(Debug)]
 pub struct GpuCaster {
     gpu: Gpu,
-    state: Mutex<State>,
+    state: Mutex<CasterState>,
     /// Dispatches for one band of rows at most.
     max_passes: u32,
 }
 
 #[derive(Debug)]
-struct State {
+struct CasterState {
     store: Store,
-    pipelines: HashMap<Variant, Pipeline>,
+    pipelines: HashMap<Variant, CastPipeline>,
     buffers: Buffers,
 }
 
 #[derive(Debug)]
-struct Pipeline {
+struct CastPipeline {
     pipeline: wgpu::ComputePipeline,
     layout: wgpu::BindGroupLayout,
 }
 
 /// Results of one dispatch.
-struct Told {
+struct PassResult {
     unfinished: u32,
     moved: u32,
     marks: Vec<u32>,
@@ -102,7 +102,7 @@ impl GpuCaster {
     /// `NotFound` where there is none; `Unsupported` where it lacks what is needed, `TooLarge` where its memory is full.
     pub fn open(accept: Accept, atlas_bytes: u64) -> Result<Self> {
         let gpu = Gpu::open(accept)?;
-        let state = State {
+        let state = CasterState {
             store: Store::new(&gpu, atlas_bytes)?,
             pipelines: HashMap::new(),
             buffers: Buffers::new(&gpu)?,
@@ -142,44 +142,44 @@ impl GpuCaster {
         &self,
         scene: &Scene,
         blocks: &Snapshot,
-        patience: Patience,
+        missing_blocks: MissingBlocks,
         cancel: &Cancel,
-    ) -> Result<(Frame, Work)> {
+    ) -> Result<(Frame, CastStats)> {
         let prepared = prepare(scene, blocks)?;
         let state = &mut *self.state.lock();
         self.gpu.check()?;
-        let drawn = self.draw(state, &prepared, patience, cancel);
+        let drawn = self.draw(state, &prepared, missing_blocks, cancel);
         let Err(error) = &drawn else { return drawn };
         let is_full = error.kind() == ErrorKind::TooLarge
             && (state.store.was_refused() || self.gpu.with_spare(|| ()).is_none());
         // Others took what was left beside the atlases, or these are of other sizes: they are made anew, with some to spare.
         if is_full && state.store.clear(&self.gpu)? {
-            return self.draw(state, &prepared, patience, cancel);
+            return self.draw(state, &prepared, missing_blocks, cancel);
         }
         drawn
     }
 
     fn draw(
         &self,
-        state: &mut State,
+        state: &mut CasterState,
         prepared: &Prepared,
-        patience: Patience,
+        missing_blocks: MissingBlocks,
         cancel: &Cancel,
-    ) -> Result<(Frame, Work)> {
-        let picture = Picture::new(prepared)?;
+    ) -> Result<(Frame, CastStats)> {
+        let picture = GpuPicture::new(prepared)?;
         let (sizes, size_of_level) = slot_sizes(prepared);
         state.store.reserve(&self.gpu, &sizes)?;
-        let mut drawing = Drawing {
+        let mut drawing = PictureDrawing {
             gpu: &self.gpu,
             state,
             prepared,
             picture,
             sizes,
             size_of_level,
-            patience,
+            missing_blocks,
             max_passes: self.max_passes,
             shown: vec![0; MAX_LEVELS + 2],
-            work: Work::default(),
+            stats: CastStats::default(),
         };
         drawing.begin()?;
         let size = prepared.size;
@@ -189,9 +189,9 @@ impl GpuCaster {
             drawing.draw(&mut image, first, rows.min(size.height - first), cancel)?;
         }
         let fidelity = drawing.fidelity();
-        let mut work = drawing.work;
-        work.atlas_bytes = drawing.state.store.bytes();
-        Ok((Frame { image, fidelity }, work))
+        let mut stats = drawing.stats;
+        stats.atlas_bytes = drawing.state.store.bytes();
+        Ok((Frame { image, fidelity }, stats))
     }
 }
 
@@ -202,21 +202,21 @@ fn rows_at_once(limits: &wgpu::Limits, width: u32) -> u32 {
 }
 
 /// A picture under way.
-struct Drawing<'a> {
+struct PictureDrawing<'a> {
     gpu: &'a Gpu,
-    state: &'a mut State,
+    state: &'a mut CasterState,
     prepared: &'a Prepared,
-    picture: Picture,
+    picture: GpuPicture,
     sizes: Vec<SlotSize>,
     size_of_level: Vec<usize>,
-    patience: Patience,
+    missing_blocks: MissingBlocks,
     max_passes: u32,
     /// Samples by level, where nothing is, where something is lacking.
     shown: Vec<u64>,
-    work: Work,
+    stats: CastStats,
 }
 
-impl Drawing<'_> {
+impl PictureDrawing<'_> {
     /// Uploads what stays the same from dispatch to dispatch.
     fn begin(&mut self) -> Result<()> {
         let (gpu, buffers) = (self.gpu, &mut self.state.buffers);
@@ -232,7 +232,7 @@ impl Drawing<'_> {
         self.picture.head.first_row = first_row;
         self.picture.head.row_count = row_count;
         self.picture.head.is_first_pass = 1;
-        self.picture.head.stands_in = u32::from(self.patience == Patience::StandIns);
+        self.picture.head.stands_in = u32::from(self.missing_blocks == MissingBlocks::StandIns);
         let Some(counts) = self.passes(cancel)? else {
             if row_count <= FEWEST_ROWS {
                 return Err(Error::too_large(format!(
@@ -258,15 +258,15 @@ impl Drawing<'_> {
             if cancel.is_cancelled() {
                 return Err(Error::cancelled());
             }
-            let told = self.pass()?;
-            self.see(&told);
-            let uploaded = self.upload(&told, told.unfinished > 0);
-            if told.unfinished == 0 {
+            let result = self.pass()?;
+            self.mark_seen(&result);
+            let uploaded = self.upload(&result, result.unfinished > 0);
+            if result.unfinished == 0 {
                 let is_lacking = |mark: &&u32| **mark & LACKED != 0;
-                self.work.lacking_blocks += told.marks.iter().filter(is_lacking).count() as u64;
-                return Ok(Some(told.counts));
+                self.stats.lacking_blocks += result.marks.iter().filter(is_lacking).count() as u64;
+                return Ok(Some(result.counts));
             }
-            if told.moved == 0 && uploaded.blocks == 0 {
+            if result.moved == 0 && uploaded.blocks == 0 {
                 return Ok(None);
             }
             self.picture.head.is_first_pass = 0;
@@ -278,14 +278,14 @@ impl Drawing<'_> {
     }
 
     /// One dispatch.
-    fn pass(&mut self) -> Result<Told> {
+    fn pass(&mut self) -> Result<PassResult> {
         let (gpu, prepared) = (self.gpu, self.prepared);
         for (block, entry) in prepared.blocks.iter().zip(&mut self.picture.blocks) {
             entry.atlas = crate::picture::NO_ATLAS;
             self.state.store.locate(gpu, prepared, block, entry);
         }
-        self.state.store.shelf().tick();
-        self.work.passes += 1;
+        self.state.store.atlas_set().tick();
+        self.stats.passes += 1;
         let blocks = &self.picture.blocks;
         let buffers = &mut self.state.buffers;
         let none = [crate::picture::BlockEntry::zeroed()];
@@ -298,19 +298,19 @@ impl Drawing<'_> {
         self.dispatch();
         let mark_bytes = 4 * self.picture.blocks.len().max(1) as u64;
         let buffers = &self.state.buffers;
-        let told = [(&buffers.marks.buffer, mark_bytes), (&buffers.counts.buffer, 4 * COUNT_WORDS as u64)];
-        let read = gpu.read(&told)?;
+        let sources = [(&buffers.marks.buffer, mark_bytes), (&buffers.counts.buffer, 4 * COUNT_WORDS as u64)];
+        let read = gpu.read(&sources)?;
         let [marks, counts] = [0, 1].map(|i| bytemuck::pod_collect_to_vec::<u8, u32>(&read[i]));
         gpu.queue.write_buffer(&buffers.marks.buffer, 0, &vec![0; read[0].len()]);
-        Ok(Told { unfinished: counts[0], moved: counts[1], marks, counts })
+        Ok(PassResult { unfinished: counts[0], moved: counts[1], marks, counts })
     }
 
     fn dispatch(&mut self) {
         let voxel_bytes = u32::try_from(self.prepared.format.bytes()).expect("at most 4");
-        let State { store, pipelines, buffers } = &mut *self.state;
+        let CasterState { store, pipelines, buffers } = &mut *self.state;
         let views = store.views(voxel_bytes);
         let variant = Variant::of(self.prepared, views.len());
-        let pipeline = pipelines.entry(variant).or_insert_with(|| Pipeline::new(self.gpu, &variant));
+        let pipeline = pipelines.entry(variant).or_insert_with(|| CastPipeline::new(self.gpu, &variant));
         let own = buffers.bound(store.cells());
         let numbered = (0u32..).zip(own.into_iter().map(wgpu::Buffer::as_entire_binding));
         let atlases = (FIRST_ATLAS..).zip(views.into_iter().map(wgpu::BindingResource::TextureView));
@@ -334,36 +334,36 @@ impl Drawing<'_> {
     }
 
     /// Notes which blocks were seen: these stay longest.
-    fn see(&mut self, told: &Told) {
-        let seen = self.prepared.blocks.iter().zip(&told.marks).filter(|(_, mark)| **mark & SEEN != 0);
+    fn mark_seen(&mut self, result: &PassResult) {
+        let seen = self.prepared.blocks.iter().zip(&result.marks).filter(|(_, mark)| **mark & SEEN != 0);
         for (block, _) in seen {
-            let shelf = self.state.store.shelf();
-            if let Some(at) = shelf.find(block) {
-                shelf.see(at);
+            let atlas_set = self.state.store.atlas_set();
+            if let Some(at) = atlas_set.find(block) {
+                atlas_set.mark_seen(at);
             }
         }
     }
 
     /// Uploads what rays asked for: coarse before fine, then nearest first; what they come to soon only where it costs
     /// no other block its place.
-    fn upload(&mut self, told: &Told, rays_wait: bool) -> Uploaded {
+    fn upload(&mut self, result: &PassResult, rays_wait: bool) -> Uploaded {
         let prepared = self.prepared;
         let mut uploaded = Uploaded::default();
         for (bit, may_evict) in [(LACKED, true), (SOON, false)] {
             if bit == SOON && !rays_wait {
                 break;
             }
-            let mut asked: Vec<usize> =
-                (0..prepared.blocks.len()).filter(|&i| told.marks[i] & bit != 0).collect();
-            let coarse_first = |i: usize| match self.patience {
-                Patience::Complete => 0,
-                Patience::StandIns => usize::MAX - prepared.blocks[i].level_index,
+            let mut requested: Vec<usize> =
+                (0..prepared.blocks.len()).filter(|&i| result.marks[i] & bit != 0).collect();
+            let coarse_first = |i: usize| match self.missing_blocks {
+                MissingBlocks::Complete => 0,
+                MissingBlocks::StandIns => usize::MAX - prepared.blocks[i].level_index,
             };
             let distances = &self.picture.distances;
-            asked.sort_by(|&a, &b| {
+            requested.sort_by(|&a, &b| {
                 coarse_first(a).cmp(&coarse_first(b)).then(distances[a].total_cmp(&distances[b]))
             });
-            let sized: Vec<_> = asked
+            let sized: Vec<_> = requested
                 .into_iter()
                 .map(|i| &prepared.blocks[i])
                 .map(|b| (b, self.size_of(b.level_index)))
@@ -376,9 +376,9 @@ impl Drawing<'_> {
                 &mut uploaded,
             );
         }
-        self.work.blocks += uploaded.blocks;
-        self.work.bytes += uploaded.bytes;
-        self.work.most_bytes_per_pass = self.work.most_bytes_per_pass.max(uploaded.bytes);
+        self.stats.blocks += uploaded.blocks;
+        self.stats.bytes += uploaded.bytes;
+        self.stats.most_bytes_per_pass = self.stats.most_bytes_per_pass.max(uploaded.bytes);
         uploaded
     }
 
@@ -405,7 +405,7 @@ impl Drawing<'_> {
     }
 }
 
-impl Pipeline {
+impl CastPipeline {
     fn new(gpu: &Gpu, variant: &Variant) -> Self {
         let source = wgpu::ShaderSource::Wgsl(variant.source().into());
         let module =
@@ -441,14 +441,14 @@ mod tests {
         caster.ok()
     }
 
-    fn draw(caster: &GpuCaster) -> Result<(Frame, Work)> {
+    fn draw(caster: &GpuCaster) -> Result<(Frame, CastStats)> {
         draw_of(caster, ImageSize { width: 60, height: 50 })
     }
 
-    fn draw_of(caster: &GpuCaster, size: ImageSize) -> Result<(Frame, Work)> {
+    fn draw_of(caster: &GpuCaster, size: ImageSize) -> Result<(Frame, CastStats)> {
         let synthetic = Synthetic::new([24; 3], [16; 3], linear);
         let (scene, pool) = (Scene { size, ..synthetic.scene() }, synthetic.full_pool());
-        caster.cast(&scene, &pool.snapshot(), Patience::Complete, &Cancel::new())
+        caster.cast(&scene, &pool.snapshot(), MissingBlocks::Complete, &Cancel::new())
     }
 
     #[test]

@@ -7,7 +7,7 @@ use array::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 
 /// Longest that one dispatch is waited for: drivers themselves give up long before.
-const PATIENCE: Duration = Duration::from_secs(60);
+const DISPATCH_TIMEOUT: Duration = Duration::from_secs(60);
 /// Device memory that atlases leave free, bytes: for rays and colors of the largest dispatch (192 MiB), and
 /// for all small buffers.
 const SPARE_BYTES: u64 = 256 << 20;
@@ -29,7 +29,7 @@ pub(crate) struct Gpu {
     pub(crate) limits: wgpu::Limits,
     pub(crate) name: String,
     pub(crate) is_software: bool,
-    trouble: Arc<Mutex<Option<String>>>,
+    first_error: Arc<Mutex<Option<String>>>,
 }
 
 impl Gpu {
@@ -67,17 +67,17 @@ impl Gpu {
         let descriptor = wgpu::DeviceDescriptor { required_limits: limits.clone(), ..Default::default() };
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
             .map_err(|error| Error::unsupported(format!("`{}` cannot be used: {error}", info.name)))?;
-        let trouble = Arc::new(Mutex::new(None));
-        let heard = Arc::clone(&trouble);
+        let first_error = Arc::new(Mutex::new(None));
+        let own_error = Arc::clone(&first_error);
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
-            heard.lock().get_or_insert_with(|| error.to_string());
+            own_error.lock().get_or_insert_with(|| error.to_string());
         }));
-        let heard = Arc::clone(&trouble);
+        let own_error = Arc::clone(&first_error);
         device.set_device_lost_callback(move |reason, text| {
-            heard.lock().get_or_insert_with(|| format!("the device is lost ({reason:?}): {text}"));
+            own_error.lock().get_or_insert_with(|| format!("the device is lost ({reason:?}): {text}"));
         });
         let name = format!("{} ({:?})", info.name, info.backend);
-        Ok(Self { device, queue, limits, name, is_software: is_software(info.device_type), trouble })
+        Ok(Self { device, queue, limits, name, is_software: is_software(info.device_type), first_error })
     }
 
     /// Fails if anything has gone wrong on the device. Nothing works any more after that.
@@ -85,8 +85,8 @@ impl Gpu {
     /// # Errors
     /// `Io` with the driver's words.
     pub(crate) fn check(&self) -> Result<()> {
-        let trouble = self.trouble.lock();
-        trouble.as_ref().map_or(Ok(()), |text| Err(self.failed(text)))
+        let first_error = self.first_error.lock();
+        first_error.as_ref().map_or(Ok(()), |text| Err(self.failed(text)))
     }
 
     /// Returns the result of `create`; `None` if the device has no memory for it.
@@ -136,7 +136,8 @@ impl Gpu {
     }
 
     fn wait(&self, submission: wgpu::SubmissionIndex) -> Result<()> {
-        let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: Some(PATIENCE) };
+        let wait =
+            wgpu::PollType::Wait { submission_index: Some(submission), timeout: Some(DISPATCH_TIMEOUT) };
         self.device.poll(wait).map_err(|error| self.failed(&error.to_string()))?;
         self.check()
     }

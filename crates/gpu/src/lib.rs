@@ -24,6 +24,6 @@ extern crate render as corridor_render;
 mod common;
 
 pub use atlas::{FIRST_ATLAS_BYTES, MAX_ATLAS_BYTES};
-pub use caster::{GpuCaster, Patience, Work};
+pub use caster::{CastStats, GpuCaster, MissingBlocks};
 pub use gpu::Accept;
 pub use store::UPLOAD_BYTES_PER_PASS;

@@ -28,9 +28,9 @@ const LONGEST_STRIDE: f64 = 256.0;
 /// Layout of the shader's `Picture`, without its levels.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(crate) struct Head {
-    volume: Rays,
-    world: Rays,
+pub(crate) struct PictureHead {
+    volume: RayEntry,
+    world: RayEntry,
     box_low: [f32; 3],
     opaque: f32,
     box_high: [f32; 3],
@@ -86,7 +86,7 @@ struct SliceEntry {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct Rays {
+struct RayEntry {
     origin: [f32; 4],
     origin_across: [f32; 4],
     origin_upward: [f32; 4],
@@ -97,7 +97,7 @@ struct Rays {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(crate) struct Level {
+pub(crate) struct LevelEntry {
     scale: [f32; 3],
     stride_log2: u32,
     shift: [f32; 3],
@@ -133,7 +133,7 @@ pub(crate) struct BlockEntry {
 /// Layout of the shader's `Place`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(crate) struct Place {
+pub(crate) struct PlaceEntry {
     at: [i32; 3],
     level: u32,
     block: u32,
@@ -154,18 +154,18 @@ const FADE_X: u32 = 16;
 
 /// Numbers of a picture, in the shader's types and order.
 #[derive(Debug)]
-pub(crate) struct Picture {
-    pub(crate) head: Head,
-    pub(crate) levels: Vec<Level>,
+pub(crate) struct GpuPicture {
+    pub(crate) head: PictureHead,
+    pub(crate) levels: Vec<LevelEntry>,
     pub(crate) blocks: Vec<BlockEntry>,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<PlaceEntry>,
     /// Words that the shader finds behind the tables: missing values, the palette, the isovalues of surfaces.
     pub(crate) words: Vec<u32>,
     /// Distances of blocks from the eye, voxels of level 0.
     pub(crate) distances: Vec<f32>,
 }
 
-impl Picture {
+impl GpuPicture {
     /// # Errors
     /// `Unsupported` for what `f32` cannot tell.
     pub(crate) fn new(prepared: &Prepared) -> Result<Self> {
@@ -175,8 +175,8 @@ impl Picture {
         let (low, high) = prepared.volume_box;
         let anchor = eye.clamp(low, high).round();
         let level = |l: &PreparedLevel| level_entry(l, anchor, l.level_index == prepared.wanted_level_index);
-        let levels: Vec<Level> = prepared.levels.iter().map(level).collect();
-        let mut words = Words::new(prepared);
+        let levels: Vec<LevelEntry> = prepared.levels.iter().map(level).collect();
+        let mut words = TableWords::new(prepared);
         let block = |b: &PreparedBlock| block_entry(prepared, &levels, b, words.isovalues(b));
         let blocks: Vec<BlockEntry> = prepared.blocks.iter().map(block).collect();
         let places = places(prepared);
@@ -193,7 +193,7 @@ impl Picture {
     pub(crate) fn uniform(&self) -> Vec<u8> {
         let mut bytes = bytemuck::bytes_of(&self.head).to_vec();
         bytes.extend_from_slice(bytemuck::cast_slice(&self.levels));
-        bytes.resize(size_of::<Head>() + MAX_LEVELS * size_of::<Level>(), 0);
+        bytes.resize(size_of::<PictureHead>() + MAX_LEVELS * size_of::<LevelEntry>(), 0);
         bytes
     }
 }
@@ -236,7 +236,7 @@ fn eye(prepared: &Prepared) -> DVec3 {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a shader's numbers are f32")]
-fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Head {
+fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> PictureHead {
     let lens = &prepared.lens;
     let (low, high) = prepared.volume_box;
     let volume = prepared.volume_from_world.matrix3;
@@ -246,7 +246,7 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Head {
     let light = prepared.light.shares;
     let labels = prepared.table_count() * render::device::TABLE_WORDS;
     let half = if lens.is_perspective { lens.half.map(|h| h as f32) } else { [0.0; 2] };
-    Head {
+    PictureHead {
         volume: rays(prepared, volume, origin),
         world: rays(prepared, DMat3::IDENTITY, DVec3::ZERO),
         box_low: (low - anchor).as_vec3().to_array(),
@@ -304,7 +304,7 @@ fn entries<T, E: Zeroable + Copy, const N: usize>(list: &[T], entry: impl Fn(&T)
 }
 
 /// Words behind the tables, and where in all words the parts begin.
-struct Words<'a> {
+struct TableWords<'a> {
     prepared: &'a Prepared,
     words: Vec<u32>,
     missing_at: u32,
@@ -316,7 +316,7 @@ struct Words<'a> {
     clippy::cast_possible_truncation,
     reason = "fewer words than a binding holds; a shader's numbers are f32"
 )]
-impl<'a> Words<'a> {
+impl<'a> TableWords<'a> {
     fn new(prepared: &'a Prepared) -> Self {
         let missing_at = prepared.table_words().len();
         let palette_at = missing_at + prepared.missing.len();
@@ -350,13 +350,13 @@ impl<'a> Words<'a> {
 }
 
 /// Rays in the space that `map` leads to, from `origin` there.
-fn rays(prepared: &Prepared, map: DMat3, origin: DVec3) -> Rays {
+fn rays(prepared: &Prepared, map: DMat3, origin: DVec3) -> RayEntry {
     let lens = &prepared.lens;
     let [half_right, half_up] = lens.half;
     let wide = |v: DVec3| v.as_vec3().extend(0.0).to_array();
     let (across, upward) = (map * lens.right * half_right, map * lens.up * half_up);
     let (of_origin, of_step) = if lens.is_perspective { (0.0, prepared.step_world) } else { (1.0, 0.0) };
-    Rays {
+    RayEntry {
         origin: wide(origin),
         origin_across: wide(across * of_origin),
         origin_upward: wide(upward * of_origin),
@@ -367,12 +367,12 @@ fn rays(prepared: &Prepared, map: DMat3, origin: DVec3) -> Rays {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "sides are below 2^30")]
-fn level_entry(level: &PreparedLevel, anchor: DVec3, is_wanted: bool) -> Level {
+fn level_entry(level: &PreparedLevel, anchor: DVec3, is_wanted: bool) -> LevelEntry {
     let voxel = anchor * level.scale + level.shift;
     let whole = voxel.floor();
     let wide = |zyx: [u64; 3]| [zyx[2] as i32, zyx[1] as i32, zyx[0] as i32, 0];
     let block = [0, 1, 2].map(|axis| level.block[axis].min(level.shape[axis]));
-    Level {
+    LevelEntry {
         scale: level.scale.as_vec3().to_array(),
         stride_log2: level.stride_log2 as u32,
         shift: (voxel - whole).as_vec3().to_array(),
@@ -385,7 +385,12 @@ fn level_entry(level: &PreparedLevel, anchor: DVec3, is_wanted: bool) -> Level {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "sides of blocks are below 2^21")]
-fn block_entry(prepared: &Prepared, levels: &[Level], block: &PreparedBlock, isovalues: u32) -> BlockEntry {
+fn block_entry(
+    prepared: &Prepared,
+    levels: &[LevelEntry],
+    block: &PreparedBlock,
+    isovalues: u32,
+) -> BlockEntry {
     let level = level_number(prepared, block.level_index);
     let entry = &levels[level];
     let xyz = |zyx: [usize; 3]| [zyx[2] as u32, zyx[1] as u32, zyx[0] as u32];
@@ -447,9 +452,9 @@ fn distance(prepared: &Prepared, block: &PreparedBlock, eye: DVec3) -> f32 {
 
 /// The page table: at least half of it is empty.
 #[expect(clippy::cast_possible_truncation, reason = "places are below 2^30, and blocks below 2^31")]
-fn places(prepared: &Prepared) -> Vec<Place> {
+fn places(prepared: &Prepared) -> Vec<PlaceEntry> {
     let count = prepared.blocks.len() + prepared.gaps.len();
-    let empty = Place { at: [0; 3], level: NO_LEVEL, block: 0, spare: [0; 3] };
+    let empty = PlaceEntry { at: [0; 3], level: NO_LEVEL, block: 0, spare: [0; 3] };
     let mut places = vec![empty; (2 * count).next_power_of_two().max(2)];
     let mut put = |level_index: usize, at: [u64; 3], block: u32| {
         let level = level_number(prepared, level_index) as u32;
@@ -458,7 +463,7 @@ fn places(prepared: &Prepared) -> Vec<Place> {
         while places[i].level != NO_LEVEL {
             i = (i + 1) & (places.len() - 1);
         }
-        places[i] = Place { at, level, block, spare: [0; 3] };
+        places[i] = PlaceEntry { at, level, block, spare: [0; 3] };
     };
     for (number, block) in prepared.blocks.iter().enumerate() {
         put(block.level_index, block.at, number as u32);

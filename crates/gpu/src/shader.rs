@@ -38,7 +38,7 @@ const PARTS: [&str; 12] = [
     include_str!("shader/extreme.wgsl"),
     include_str!("shader/cell.wgsl"),
     include_str!("shader/walk.wgsl"),
-    include_str!("shader/hunt.wgsl"),
+    include_str!("shader/search.wgsl"),
     include_str!("shader/cut.wgsl"),
     include_str!("shader/meet.wgsl"),
     include_str!("shader/cast.wgsl"),

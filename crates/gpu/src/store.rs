@@ -5,7 +5,7 @@
 use array::{Error, Result};
 use render::device::{Prepared, PreparedBlock, Sides, VisibleCells};
 
-use crate::atlas::{Atlas, CELL_LISTS, Growth, PageAt, Room, Shelf, SlotSize, slot_count};
+use crate::atlas::{Atlas, AtlasLimits, AtlasSet, CELL_LISTS, Growth, PageLocation, SlotSize, slot_count};
 use crate::gpu::Gpu;
 use crate::picture::BlockEntry;
 
@@ -19,14 +19,14 @@ const MAX_ATLASES: u32 = 32;
 /// Blocks on the device.
 #[derive(Debug)]
 pub(crate) struct Store {
-    shelf: Shelf,
+    atlas_set: AtlasSet,
     /// By number of the atlas.
     textures: Vec<Texture>,
     cells: wgpu::Buffer,
     /// Limit of all atlases together, bytes.
     limit_bytes: u64,
     /// As for the present picture: what the device refused is not asked for again.
-    room: Room,
+    limits: AtlasLimits,
 }
 
 #[derive(Debug)]
@@ -49,11 +49,11 @@ impl Store {
     /// `TooLarge` where the device has no memory at all.
     pub(crate) fn new(gpu: &Gpu, limit_bytes: u64) -> Result<Self> {
         Ok(Self {
-            shelf: Shelf::default(),
+            atlas_set: AtlasSet::default(),
             textures: Vec::new(),
             cells: gpu.buffer("cells", CELLS.size, CELLS.usage)?,
             limit_bytes,
-            room: Room {
+            limits: AtlasLimits {
                 limit_bytes,
                 max_atlases: gpu.limits.max_sampled_textures_per_shader_stage.min(MAX_ATLASES) as usize,
                 max_side: gpu.limits.max_texture_dimension_3d,
@@ -62,8 +62,8 @@ impl Store {
         })
     }
 
-    pub(crate) fn shelf(&mut self) -> &mut Shelf {
-        &mut self.shelf
+    pub(crate) fn atlas_set(&mut self) -> &mut AtlasSet {
+        &mut self.atlas_set
     }
 
     pub(crate) fn set_limit(&mut self, limit_bytes: u64) {
@@ -71,7 +71,7 @@ impl Store {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.shelf.bytes()
+        self.atlas_set.bytes()
     }
 
     pub(crate) fn cells(&self) -> &wgpu::Buffer {
@@ -80,7 +80,7 @@ impl Store {
 
     /// The textures whose voxels take so many bytes, in the order that [`Store::locate`] counts them in.
     pub(crate) fn views(&self, voxel_bytes: u32) -> Vec<&wgpu::TextureView> {
-        let own = self.textures.iter().zip(self.shelf.atlases());
+        let own = self.textures.iter().zip(self.atlas_set.atlases());
         own.filter(|(_, atlas)| atlas.size.voxel_bytes == voxel_bytes)
             .map(|(texture, _)| &texture.view)
             .collect()
@@ -91,16 +91,16 @@ impl Store {
     /// # Errors
     /// `TooLarge` where the memory is too small for a single block, or the device's textures are.
     pub(crate) fn reserve(&mut self, gpu: &Gpu, sizes: &[SlotSize]) -> Result<()> {
-        self.room.limit_bytes = self.limit_bytes;
+        self.limits.limit_bytes = self.limit_bytes;
         for size in sizes {
-            if self.shelf.bytes_of(size) == 0 && !self.grow(gpu, size, sizes) {
+            if self.atlas_set.bytes_of(size) == 0 && !self.grow(gpu, size, sizes) {
                 return Err(Error::too_large(format!(
                     "expected memory on the graphics processor for a block of {} bytes, voxels {:?}, found room for {} \
                      bytes, {} voxels a side",
                     size.bytes(),
                     size.extent,
-                    self.room.limit_bytes / sizes.len() as u64,
-                    self.room.max_side,
+                    self.limits.limit_bytes / sizes.len() as u64,
+                    self.limits.max_side,
                 )));
             }
         }
@@ -109,7 +109,7 @@ impl Store {
 
     /// True where the device refused memory in this picture.
     pub(crate) fn was_refused(&self) -> bool {
-        self.room.limit_bytes < self.limit_bytes
+        self.limits.limit_bytes < self.limit_bytes
     }
 
     /// Gives all atlases back; false where there are none.
@@ -119,7 +119,7 @@ impl Store {
     pub(crate) fn clear(&mut self, gpu: &Gpu) -> Result<bool> {
         let had_some = !self.textures.is_empty();
         self.textures.clear();
-        self.shelf = Shelf::default();
+        self.atlas_set = AtlasSet::default();
         self.cells = gpu.buffer("cells", CELLS.size, CELLS.usage)?;
         gpu.settle()?;
         Ok(had_some)
@@ -129,49 +129,49 @@ impl Store {
     fn grow(&mut self, gpu: &Gpu, size: &SlotSize, used: &[SlotSize]) -> bool {
         let mut most_bytes = u64::MAX;
         let has_grown = loop {
-            match self.shelf.growth(size, used, &self.room, most_bytes) {
+            match self.atlas_set.growth(size, used, &self.limits, most_bytes) {
                 Growth::Full => break false,
                 Growth::Drop(number) => self.remove(number),
                 Growth::Add(slots) if self.add(gpu, size, slots) => break true,
                 // The device has not that much: perhaps without what is not used, or half.
-                Growth::Add(slots) => match self.shelf.unused(used) {
+                Growth::Add(slots) => match self.atlas_set.unused(used) {
                     Some(number) => self.remove(number),
                     None => most_bytes = size.bytes() * slot_count(slots) / 2,
                 },
             }
         };
         if most_bytes < u64::MAX {
-            self.room.limit_bytes = self.shelf.bytes();
+            self.limits.limit_bytes = self.atlas_set.bytes();
         }
         has_grown
     }
 
     fn remove(&mut self, number: usize) {
-        self.shelf.remove_atlas(number);
+        self.atlas_set.remove_atlas(number);
         drop(self.textures.remove(number));
     }
 
     /// Adds an atlas and makes room for the cells of all, which have to be uploaded again; false where the device has not
     /// enough memory for that.
     fn add(&mut self, gpu: &Gpu, size: &SlotSize, slots: [u32; 3]) -> bool {
-        self.shelf.add(*size, slots);
-        let words: u64 = self.shelf.atlases().iter().map(Atlas::all_cell_words).sum();
+        self.atlas_set.add(*size, slots);
+        let words: u64 = self.atlas_set.atlases().iter().map(Atlas::all_cell_words).sum();
         let cells = wgpu::BufferDescriptor { size: 4 * words.max(1), ..CELLS };
         let Some((texture, cells)) =
             gpu.with_spare(|| (texture(gpu, size, slots), gpu.device.create_buffer(&cells)))
         else {
-            self.shelf.remove_atlas(self.textures.len());
+            self.atlas_set.remove_atlas(self.textures.len());
             return false;
         };
         let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
         self.textures.push(Texture { texture, view, first_cell: 0 });
         self.cells = cells;
         let mut words = 0;
-        for (texture, atlas) in self.textures.iter_mut().zip(self.shelf.atlases()) {
+        for (texture, atlas) in self.textures.iter_mut().zip(self.atlas_set.atlases()) {
             texture.first_cell = words;
             words += atlas.all_cell_words();
         }
-        self.shelf.forget_cells();
+        self.atlas_set.forget_cells();
         true
     }
 
@@ -189,18 +189,19 @@ impl Store {
         const EVICTED_AT_ONCE: usize = 64;
         let mut full: Vec<SlotSize> = Vec::new();
         for (block, size) in blocks {
-            if full.contains(&size) || self.shelf.find(block).is_some() {
+            if full.contains(&size) || self.atlas_set.find(block).is_some() {
                 continue;
             }
             let bytes = block.extent.iter().product::<usize>() as u64 * u64::from(size.voxel_bytes);
             if uploaded.blocks > 0 && uploaded.bytes + bytes > UPLOAD_BYTES_PER_PASS {
                 break;
             }
-            let mut at = self.shelf.place(&size, block);
+            let mut at = self.atlas_set.place(&size, block);
             if at.is_none()
-                && (self.grow(gpu, &size, used) || may_evict && self.shelf.evict(&size, EVICTED_AT_ONCE) > 0)
+                && (self.grow(gpu, &size, used)
+                    || may_evict && self.atlas_set.evict(&size, EVICTED_AT_ONCE) > 0)
             {
-                at = self.shelf.place(&size, block);
+                at = self.atlas_set.place(&size, block);
             }
             let Some(at) = at else {
                 full.push(size);
@@ -212,8 +213,8 @@ impl Store {
         }
     }
 
-    fn write(&self, gpu: &Gpu, prepared: &Prepared, block: &PreparedBlock, at: PageAt) {
-        let atlas = &self.shelf.atlases()[at.atlas];
+    fn write(&self, gpu: &Gpu, prepared: &Prepared, block: &PreparedBlock, at: PageLocation) {
+        let atlas = &self.atlas_set.atlases()[at.atlas];
         let [x, y, z] = atlas.texel(at.slot);
         let side = |n: usize| u32::try_from(n).expect("a block in a slot");
         let [depth, height, width] = block.extent.map(side);
@@ -243,17 +244,18 @@ impl Store {
         block: &PreparedBlock,
         entry: &mut BlockEntry,
     ) {
-        let Some(at) = self.shelf.find(block) else { return };
-        let atlas = &self.shelf.atlases()[at.atlas];
+        let Some(at) = self.atlas_set.find(block) else { return };
+        let atlas = &self.atlas_set.atlases()[at.atlas];
         let own = |other: &&Atlas| other.size.voxel_bytes == atlas.size.voxel_bytes;
-        let number = self.shelf.atlases()[..at.atlas].iter().filter(own).count();
+        let number = self.atlas_set.atlases()[..at.atlas].iter().filter(own).count();
         let first = self.textures[at.atlas].first_cell
             + u64::from(at.slot) * CELL_LISTS as u64 * atlas.size.cell_words();
         entry.atlas = u32::try_from(number).expect("few atlases");
         entry.texel = atlas.texel(at.slot);
         entry.field = u32::try_from(first).expect("what a binding holds");
         entry.sides = entry.field + u32::try_from(atlas.size.cell_words()).expect("what a binding holds");
-        if cells_of(block).iter().all(Option::is_none) || !self.shelf.lacks_cells(at, &prepared.cells_of) {
+        if cells_of(block).iter().all(Option::is_none) || !self.atlas_set.lacks_cells(at, &prepared.cells_of)
+        {
             return;
         }
         for (cells, first) in cells_of(block).into_iter().zip([entry.field, entry.sides]) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use array::{Dataset, Error, Result, Source};
-use gpu::Patience;
+use gpu::MissingBlocks;
 use render::{Cancel, Cutting, ImageSize, Scene, SlabRequest};
 use session::{DrawnRange, ParticipantId, ValueSummary};
 use tokio::task::JoinSet;
@@ -324,7 +324,7 @@ impl Film {
         let drawing = move || {
             let frame = match launcher {
                 Some(launcher) => launcher.finish(participant, &drawable, (&scene, &shown), pixels, &flag)?,
-                None => drawable.cast(&painter, &scene, shown.stereo, Patience::Complete, &flag)?,
+                None => drawable.cast(&painter, &scene, shown.stereo, MissingBlocks::Complete, &flag)?,
             };
             let slabs = slabs.map(|request| drawable.cast_slabs(&scene, &request, &flag)).transpose()?;
             Ok::<_, Error>((frame, slabs))

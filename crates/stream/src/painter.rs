@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use array::{Error, ErrorKind, Result};
-use gpu::{Accept, GpuCaster, Patience};
+use gpu::{Accept, GpuCaster, MissingBlocks};
 use render::{Cancel, Frame, Scene, Snapshot};
 
 use crate::tasks::blocking;
@@ -126,7 +126,7 @@ impl Painter {
         self.opened.iter().for_each(GpuCaster::close);
     }
 
-    /// Draws; blocks the thread. `patience`: what a graphics processor does where it has not all blocks yet.
+    /// Draws; blocks the thread. `missing_blocks`: what a graphics processor does where it has not all blocks yet.
     ///
     /// # Errors
     /// Those of [`render::cast`]; with [`DrawDevice::Gpu`] also for what the graphics processor cannot draw.
@@ -134,13 +134,13 @@ impl Painter {
         &self,
         scene: &Scene,
         blocks: &Snapshot,
-        patience: Patience,
+        missing_blocks: MissingBlocks,
         cancel: &Cancel,
     ) -> Result<Frame> {
         let Some(caster) = self.opened.as_ref().filter(|_| self.is_gpu()) else {
             return render::cast(scene, blocks, cancel);
         };
-        match caster.cast(scene, blocks, patience, cancel) {
+        match caster.cast(scene, blocks, missing_blocks, cancel) {
             Ok((frame, _)) => {
                 self.set_reason(None);
                 Ok(frame)

@@ -222,9 +222,9 @@ fn draw_region(region: Region, behind: f32) {
 
 // A ray that waits tells which blocks it will come to next, as far as they are of use.
 fn look_ahead() {
-    let hunts = HAS_SOLIDS && !has_hit;
-    let purpose = select(for_pass(), FOR_HUNT, hunts);
-    var sample = select(next, hunt_at, hunts);
+    let searches = HAS_SOLIDS && !has_hit;
+    let purpose = select(for_pass(), FOR_SEARCH, searches);
+    var sample = select(next, search_at, searches);
     for (var i = 0u; i < REGIONS_AHEAD && sample < end; i++) {
         let volume = volume_at(sample);
         var exit = NEVER;
@@ -313,12 +313,12 @@ fn trace(pixel: vec2u) {
     is_in_step = (ray.flags & IS_IN_STEP) != 0u;
     reached = ray.reached;
     step_squared = ray.step_squared;
-    hunt_at = ray.hunt_at;
-    hunt_exit = ray.hunt_exit;
-    hunt_side = ray.hunt_side;
-    hunt_cell = ray.hunt_cell;
-    hunt_block = ray.hunt_block;
-    hunt_taken = extractBits(ray.flags, HUNT_TAKEN, 8u);
+    search_at = ray.search_at;
+    search_exit = ray.search_exit;
+    search_side = ray.search_side;
+    search_cell = ray.search_cell;
+    search_block = ray.search_block;
+    search_taken = extractBits(ray.flags, SEARCH_TAKEN, 8u);
     sheet_at = ray.sheet_at;
     sheet_place = ray.sheet_place;
     sheet_squared = ray.sheet_squared;
@@ -334,11 +334,11 @@ fn trace(pixel: vec2u) {
         add(color_of_best());
     }
     var flags = select(0u, KNOWS_BEFORE, knows_before) | select(0u, HAS_ENDED, has_ended) | select(0u, IS_IN_STEP, is_in_step);
-    flags |= (slices_seen << SLICES_SEEN) | (hunt_taken << HUNT_TAKEN);
+    flags |= (slices_seen << SLICES_SEEN) | (search_taken << SEARCH_TAKEN);
     if !has_ended {
         atomicAdd(&counts[0], 1u);
     }
-    if has_ended || flags != ray.flags || next > ray.next || hunt_at > ray.hunt_at || reached != ray.reached {
+    if has_ended || flags != ray.flags || next > ray.next || search_at > ray.search_at || reached != ray.reached {
         atomicAdd(&counts[1], 1u);
     }
     if has_ended && picture.is_thin != 0u && !HAS_SOLIDS && !IS_EXTREME {
@@ -346,8 +346,8 @@ fn trace(pixel: vec2u) {
     }
     colors[number] = rgba;
     rays[number] = Ray(
-        slope, before, next, gap, flags, reached, hunt_at, hunt_exit, hunt_side, step_squared, sheet_at, sheet_place,
-        sheet_squared, best, hunt_cell, hunt_block,
+        slope, before, next, gap, flags, reached, search_at, search_exit, search_side, step_squared, sheet_at, sheet_place,
+        sheet_squared, best, search_cell, search_block,
     );
 }
 

@@ -21,10 +21,10 @@ fn find_hit() -> bool {
     if is_stuck {
         return false;
     }
-    hunt_end = select(hunt_at, min(reach.y, sheet_at), picture.surface_count > 0u && ceil(reach.x) < ceil(reach.y));
-    is_sheet = !hunt();
+    search_end = select(search_at, min(reach.y, sheet_at), picture.surface_count > 0u && ceil(reach.x) < ceil(reach.y));
+    is_sheet = !search();
     if is_sheet {
-        if is_stuck || hunt_at < hunt_end {
+        if is_stuck || search_at < search_end {
             return false;
         }
         hit = Hit(sheet_at, sheet_place, select(sheet_squared, 1.0, IS_LABELS), sheet_color());
@@ -40,7 +40,7 @@ fn take_hit() {
     if is_sheet {
         sheet_at = NEVER;
     } else {
-        hunt_taken++;
+        search_taken++;
     }
 }
 

@@ -77,7 +77,7 @@ fn lack(block: u32) {
 
 // What the ray wants of a region.
 const FOR_MARCH = 0u;
-const FOR_HUNT = 1u;
+const FOR_SEARCH = 1u;
 const FOR_CLIMB = 2u;
 const FOR_COUNT = 3u;
 const FOR_VOXELS = 4u;
@@ -95,7 +95,7 @@ fn for_pass() -> u32 {
 fn is_of_no_use(block: u32, purpose: u32) -> bool {
     switch purpose {
         case FOR_MARCH: { return (blocks[block].flags & HIDDEN) != 0u; }
-        case FOR_HUNT: { return is_alike(blocks[block].side); }
+        case FOR_SEARCH: { return is_alike(blocks[block].side); }
         case FOR_CLIMB: { return (blocks[block].flags & FADES) == 0u && !may_rise(blocks[block]); }
         case FOR_COUNT: { return picture.stands_in == 0u || blocks[block].side != SEVERAL_SIDES; }
         default: { return false; }

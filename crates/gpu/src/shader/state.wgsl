@@ -136,19 +136,19 @@ struct Ray {
     next: f32,
     gap: u32,
     // And from their bits on: how many slices were looked at, how many surfaces were met in
-    // the cell that is hunted in.
+    // the cell that is searched in.
     flags: u32,
     reached: f32,
-    hunt_at: f32,
-    hunt_exit: f32,
-    hunt_side: u32,
+    search_at: f32,
+    search_exit: f32,
+    search_side: u32,
     step_squared: f32,
     sheet_at: f32,
     sheet_place: f32,
     sheet_squared: f32,
     best: f32,
-    hunt_cell: vec3i,
-    hunt_block: u32,
+    search_cell: vec3i,
+    search_block: u32,
 }
 
 @group(0) @binding(0) var<uniform> picture: Picture;
@@ -179,7 +179,7 @@ const KNOWS_BEFORE = 1u;
 const HAS_ENDED = 2u;
 const IS_IN_STEP = 4u;
 const SLICES_SEEN = 8u;
-const HUNT_TAKEN = 24u;
+const SEARCH_TAKEN = 24u;
 
 const NONE = 0xFFFFFFFFu;
 const NO_ATLAS = 0xFFFFFFFFu;

@@ -1,4 +1,4 @@
-// Steps through cubes of one size along a ray, as those of hunt/mod.rs.
+// Steps through cubes of one size along a ray, as those of search/mod.rs.
 
 // A ray in a block's voxels.
 struct Local {

@@ -41,7 +41,7 @@ fn a_small_atlas_gives_the_same_extreme_values() {
     let scene = scene(&synthetic, Mode::Maximum);
     let (expected, _) = draw_on(roomy, &scene, &pool);
     let small = GpuCaster::open(Accept::Any, 12 * 4913).unwrap();
-    let (found, work) = draw_on(&small, &scene, &pool);
+    let (found, stats) = draw_on(&small, &scene, &pool);
     assert_eq!(expected.image, found.image);
-    assert!(work.atlas_bytes <= 12 * 4913, "{work:?}");
+    assert!(stats.atlas_bytes <= 12 * 4913, "{stats:?}");
 }

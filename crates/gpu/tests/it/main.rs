@@ -18,7 +18,7 @@ mod volumes;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use common::{Synthetic, draw, points};
-use corridor_gpu::{Accept, GpuCaster, Patience, Work};
+use corridor_gpu::{Accept, CastStats, GpuCaster, MissingBlocks};
 use corridor_render::{BlockPool, Cancel, Frame, Image, ImageSize, OpacityPoint, Scene, TransferFunction};
 use glam::DVec3;
 
@@ -37,8 +37,8 @@ fn caster(atlas_bytes: u64) -> Option<GpuCaster> {
     }
 }
 
-fn draw_on(caster: &GpuCaster, scene: &Scene, pool: &BlockPool) -> (Frame, Work) {
-    caster.cast(scene, &pool.snapshot(), Patience::Complete, &Cancel::new()).unwrap()
+fn draw_on(caster: &GpuCaster, scene: &Scene, pool: &BlockPool) -> (Frame, CastStats) {
+    caster.cast(scene, &pool.snapshot(), MissingBlocks::Complete, &Cancel::new()).unwrap()
 }
 
 /// Mean, 99.9th percentile and maximum of the differences of all 8-bit components over black.
@@ -59,7 +59,7 @@ fn outliers(a: &Image, b: &Image) -> usize {
 }
 
 /// Draws both, leaves the pictures where `CORRIDOR_TEST_OUT` says, and compares pixels and fidelity.
-fn compare(caster: &GpuCaster, name: &str, scene: &Scene, pool: &BlockPool) -> Work {
+fn compare(caster: &GpuCaster, name: &str, scene: &Scene, pool: &BlockPool) -> CastStats {
     // Gradients jump from cell to cell: where a place lies on the border, rounding decides which one lights it.
     let is_lit = scene.is_lit || !scene.surfaces.is_empty();
     compare_within(caster, name, scene, pool, if is_lit { (16.0, 4) } else { (8.0, 0) })
@@ -72,9 +72,9 @@ fn compare_within(
     scene: &Scene,
     pool: &BlockPool,
     (bound, few): (f64, usize),
-) -> Work {
+) -> CastStats {
     let expected = draw(scene, pool);
-    let (found, work) = draw_on(caster, scene, pool);
+    let (found, stats) = draw_on(caster, scene, pool);
     if let Some(folder) = std::env::var_os("CORRIDOR_TEST_OUT") {
         for (kind, image) in [("cpu", &expected.image), ("gpu", &found.image)] {
             let path = std::path::Path::new(&folder).join(format!("{name}-{kind}.png"));
@@ -83,7 +83,7 @@ fn compare_within(
     }
     let [mean, most, worst] = differences(&expected.image, &found.image);
     let outliers = outliers(&expected.image, &found.image);
-    eprintln!("{name}: mean {mean:.4}, p99.9 {most}, max {worst}, {outliers} outliers; {work:?}");
+    eprintln!("{name}: mean {mean:.4}, p99.9 {most}, max {worst}, {outliers} outliers; {stats:?}");
     let is_same = mean <= 0.15 && most <= 2.0 && worst <= bound && outliers <= few;
     assert!(is_same, "{name}: mean {mean}, p99.9 {most}, max {worst}, {outliers} outliers");
     assert!(common::covered(&expected.image) > 0.02, "{name}: something is to be seen");
@@ -99,7 +99,7 @@ fn compare_within(
     ] {
         assert!((a - b).abs() < 0.02, "{name}: {a} and {b}");
     }
-    work
+    stats
 }
 
 /// Waves of values from 0 to 200 with empty space between them.

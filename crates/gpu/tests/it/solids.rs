@@ -118,12 +118,12 @@ fn a_small_atlas_gives_the_same_surfaces_and_blocks_without_any_are_not_uploaded
     };
     let small = GpuCaster::open(Accept::Any, 12 * 4913).unwrap();
     let fresh = pool_of(&synthetic, synthetic.blocks(0));
-    let (few, work) = draw_on(roomy, &scene, &fresh);
-    assert!(common::covered(&few.image) > 0.01 && work.blocks < 40, "{work:?}");
+    let (few, stats) = draw_on(roomy, &scene, &fresh);
+    assert!(common::covered(&few.image) > 0.01 && stats.blocks < 40, "{stats:?}");
     for scene in [scene, mixed] {
         let (expected, _) = draw_on(roomy, &scene, &pool);
-        let (found, work) = draw_on(&small, &scene, &pool);
+        let (found, stats) = draw_on(&small, &scene, &pool);
         assert_eq!(expected.image, found.image);
-        assert!(work.passes > 2 && work.atlas_bytes <= 12 * 4913, "{work:?}");
+        assert!(stats.passes > 2 && stats.atlas_bytes <= 12 * 4913, "{stats:?}");
     }
 }

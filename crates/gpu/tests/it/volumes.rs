@@ -1,7 +1,7 @@
 //! Pictures of volumes, as the transfer function shows them.
 
 use array::{Affine, DType, ElementType, ErrorKind, Meaning, Scalar};
-use corridor_gpu::{Accept, GpuCaster, Patience, UPLOAD_BYTES_PER_PASS};
+use corridor_gpu::{Accept, GpuCaster, MissingBlocks, UPLOAD_BYTES_PER_PASS};
 use corridor_render::{BlockPool, Camera, Cancel, ImageSize, Quality, Scene, TransferFunction};
 use glam::DVec3;
 
@@ -117,15 +117,15 @@ fn a_small_atlas_gives_the_same_picture() {
     assert!(with_room.blocks > 12, "{with_room:?}");
     // Twelve blocks of 17^3.
     let small = GpuCaster::open(Accept::Any, 12 * 4913).unwrap();
-    let (found, work) = draw_on(&small, &scene, &pool);
-    eprintln!("{with_room:?} {work:?}");
+    let (found, stats) = draw_on(&small, &scene, &pool);
+    eprintln!("{with_room:?} {stats:?}");
     assert_eq!(expected.image, found.image);
-    assert!(work.atlas_bytes <= 12 * 4913 && work.blocks > with_room.blocks, "{work:?}");
-    assert!(work.most_bytes_per_pass <= UPLOAD_BYTES_PER_PASS);
-    let (again, work) = draw_on(roomy, &scene, &pool);
-    assert_eq!((again.image == expected.image, work.blocks, work.passes), (true, 0, 1), "{work:?}");
+    assert!(stats.atlas_bytes <= 12 * 4913 && stats.blocks > with_room.blocks, "{stats:?}");
+    assert!(stats.most_bytes_per_pass <= UPLOAD_BYTES_PER_PASS);
+    let (again, stats) = draw_on(roomy, &scene, &pool);
+    assert_eq!((again.image == expected.image, stats.blocks, stats.passes), (true, 0, 1), "{stats:?}");
     let tiny = GpuCaster::open(Accept::Any, 4000).unwrap();
-    let error = tiny.cast(&scene, &pool.snapshot(), Patience::Complete, &Cancel::new()).unwrap_err();
+    let error = tiny.cast(&scene, &pool.snapshot(), MissingBlocks::Complete, &Cancel::new()).unwrap_err();
     assert!(error.to_string().contains("4913 bytes"), "{error}");
 }
 
@@ -136,25 +136,26 @@ fn a_picture_that_does_not_wait_says_what_it_lacks_and_the_next_has_it() {
     synthetic.levels = 3;
     let scene = scene_of(&synthetic);
     let pool = pool_of(&synthetic, synthetic.blocks(2));
-    let cast =
-        |pool: &BlockPool| caster.cast(&scene, &pool.snapshot(), Patience::StandIns, &Cancel::new()).unwrap();
+    let cast = |pool: &BlockPool| {
+        caster.cast(&scene, &pool.snapshot(), MissingBlocks::StandIns, &Cancel::new()).unwrap()
+    };
     // Nothing is there that could stand in, so it waits.
-    let (coarse, work) = cast(&pool);
-    assert!(work.passes > 1 && common::covered(&coarse.image) > 0.02, "{work:?}");
+    let (coarse, stats) = cast(&pool);
+    assert!(stats.passes > 1 && common::covered(&coarse.image) > 0.02, "{stats:?}");
     assert!(coarse.fidelity.share_uncovered <= 0.0, "never a hole: {:?}", coarse.fidelity);
     for block in synthetic.blocks(0) {
         pool.insert(&block).unwrap();
     }
-    let (first, work) = cast(&pool);
-    assert!(work.passes == 1 && work.lacking_blocks > 0 && work.blocks > 0, "{work:?}");
+    let (first, stats) = cast(&pool);
+    assert!(stats.passes == 1 && stats.lacking_blocks > 0 && stats.blocks > 0, "{stats:?}");
     assert!(
         first.fidelity.share_lacking > 0.2 && first.fidelity.share_uncovered <= 0.0,
         "{:?}",
         first.fidelity
     );
     assert!(first.fidelity.coarsest_shown == Some(2), "{:?}", first.fidelity);
-    let (last, work) = cast(&pool);
-    assert_eq!((work.passes, work.lacking_blocks, work.blocks), (1, 0, 0));
+    let (last, stats) = cast(&pool);
+    assert_eq!((stats.passes, stats.lacking_blocks, stats.blocks), (1, 0, 0));
     assert_eq!(last.image, draw_on(caster, &scene, &pool).0.image);
     assert!(last.fidelity.is_complete(), "{:?}", last.fidelity);
 }
@@ -165,7 +166,7 @@ fn what_is_left_to_the_other_caster_is_said() {
     let synthetic = Synthetic::new([24; 3], [16; 3], waves);
     let cast = |synthetic: &Synthetic, cancel: &Cancel| {
         let blocks = synthetic.full_pool().snapshot();
-        caster.cast(&scene_of(synthetic), &blocks, Patience::Complete, cancel).unwrap_err()
+        caster.cast(&scene_of(synthetic), &blocks, MissingBlocks::Complete, cancel).unwrap_err()
     };
     let mut labels = synthetic.clone().typed("<i4".parse().unwrap());
     labels.meaning = Meaning::Labels;
@@ -199,10 +200,10 @@ fn a_real_volume_whole_and_in_an_atlas_for_a_small_part_of_it() {
     compare(caster, "tooth-lit", &lit, &pool);
     let (whole, with_room) = draw_on(caster, &lit, &pool);
     let small = GpuCaster::open(Accept::Any, 10 * 2 * 33 * 33 * 33).unwrap();
-    let (paged, work) = draw_on(&small, &lit, &pool);
-    eprintln!("{with_room:?} {work:?}");
+    let (paged, stats) = draw_on(&small, &lit, &pool);
+    eprintln!("{with_room:?} {stats:?}");
     assert_eq!(whole.image, paged.image);
-    assert!(work.passes > with_room.passes && work.atlas_bytes <= 10 * 2 * 33 * 33 * 33, "{work:?}");
+    assert!(stats.passes > with_room.passes && stats.atlas_bytes <= 10 * 2 * 33 * 33 * 33, "{stats:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, RwLockReadGuard};
 
 use array::Result;
 use compose::{Balance, Communicator, Composed, Schedule, Tree};
-use gpu::Patience;
+use gpu::MissingBlocks;
 use render::{Cancel, Demand, Frame, Scene, SlabRequest, Slabs, Snapshot, stereo};
 
 use crate::loading::volume::Volume;
@@ -39,11 +39,11 @@ impl Drawable {
         painter: &Painter,
         scene: &Scene,
         parallax: Option<f64>,
-        patience: Patience,
+        missing_blocks: MissingBlocks,
         cancel: &Cancel,
     ) -> Result<Frame> {
         let picture = self.picture();
-        let cast = |scene: &Scene| painter.cast(scene, &picture.blocks, patience, cancel);
+        let cast = |scene: &Scene| painter.cast(scene, &picture.blocks, missing_blocks, cancel);
         let Some(parallax) = parallax else { return cast(scene) };
         let [left, right] = stereo::scenes(scene, parallax)?;
         stereo::beside([cast(&left)?, cast(&right)?], scene.size)

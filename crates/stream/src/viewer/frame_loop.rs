@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, LevelOrigin, Result, Task};
 use bytes::Bytes;
-use gpu::Patience;
+use gpu::MissingBlocks;
 use render::{Cancel, Scene};
 use session::{
     DrawnRange, FidelityBadge, FidelityLimit, FidelityState, FrameInfo, Item, ParticipantId, PictureCodec,
@@ -381,7 +381,7 @@ impl FrameLoop {
         let (background, parallax) = (request.view.background, request.view.stereo);
         let painter = Arc::clone(&self.shared.painter);
         // What moves is replaced at once; what rests must be whole.
-        let patience = if plan.is_moving { Patience::StandIns } else { Patience::Complete };
+        let missing_blocks = if plan.is_moving { MissingBlocks::StandIns } else { MissingBlocks::Complete };
         let drawable = view_plan.subscription.drawable();
         let (launcher, who, view) = (self.shared.launcher.clone(), self.who, Arc::clone(&request.view));
         let pending = PendingDrawing {
@@ -393,7 +393,7 @@ impl FrameLoop {
         let job = blocking(move || {
             let drawn = match launcher {
                 Some(launcher) => launcher.draw(who, &drawable, &RankPicture { scene, view, plan }, &flag),
-                None => drawable.cast(&painter, &scene, parallax, patience, &flag).and_then(|frame| {
+                None => drawable.cast(&painter, &scene, parallax, missing_blocks, &flag).and_then(|frame| {
                     let encoder: &mut dyn PictureEncoder = match plan.codec {
                         PictureCodec::Jpeg => &mut encoders.jpeg,
                         PictureCodec::Png => &mut encoders.png,

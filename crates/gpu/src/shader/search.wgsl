@@ -1,4 +1,4 @@
-// The hunt for surfaces along a ray: region by region, cell by cell, front to back, as hunt/mod.rs has it.
+// The search for surfaces along a ray: region by region, cell by cell, front to back, as search/mod.rs has it.
 //
 // The ray carries along on which side of all surfaces its last value was: how many of them have no higher value. Where
 // that changes, surfaces are crossed, one after another; so the sides say which is next, and how many were taken in a
@@ -20,16 +20,16 @@ struct Hit {
     color: vec4f,
 }
 
-// Up to where the hunt has looked and is to look, in steps.
-var<private> hunt_at: f32;
-var<private> hunt_end: f32;
-// The side at `hunt_at`; NO_SIDE where it begins and behind missing values.
-var<private> hunt_side: u32;
+// Up to where the search has looked and is to look, in steps.
+var<private> search_at: f32;
+var<private> search_end: f32;
+// The side at `search_at`; NO_SIDE where it begins and behind missing values.
+var<private> search_side: u32;
 // The cell in which something was found last, its block, where it ends, and how many of its surfaces were met.
-var<private> hunt_cell: vec3i;
-var<private> hunt_block: u32;
-var<private> hunt_exit: f32;
-var<private> hunt_taken: u32;
+var<private> search_cell: vec3i;
+var<private> search_block: u32;
+var<private> search_exit: f32;
+var<private> search_taken: u32;
 // Found last.
 var<private> hit: Hit;
 
@@ -48,36 +48,36 @@ fn side_of(block: Block, value: f32, base: f32) -> u32 {
 
 // No surface lies between the ray's last value and those of this side.
 fn is_alike(side: u32) -> bool {
-    return side == NO_SIDE || side < SEVERAL_SIDES && (hunt_side == NO_SIDE || hunt_side == side);
+    return side == NO_SIDE || side < SEVERAL_SIDES && (search_side == NO_SIDE || search_side == side);
 }
 
 // Passes values of one side up to `exit`.
 fn pass_side(block: Block, side: u32, exit: f32) {
-    hunt_side = select(side, NO_SIDE, (block.flags & HAS_MISSING) != 0u);
-    hunt_at = max(hunt_at, exit);
-    hunt_taken = 0u;
+    search_side = select(side, NO_SIDE, (block.flags & HAS_MISSING) != 0u);
+    search_at = max(search_at, exit);
+    search_taken = 0u;
 }
 
-// Looks on until something is found; false where nothing is, up to `hunt_at`.
-fn hunt() -> bool {
-    while hunt_at < hunt_end && work_left > 0u {
+// Looks on until something is found; false where nothing is, up to `search_at`.
+fn search() -> bool {
+    while search_at < search_end && work_left > 0u {
         work_left--;
         // First the rest of a cell of which some was met.
-        let resumes = hunt_taken > 0u;
-        var number = hunt_block;
-        var exit = hunt_exit;
+        let resumes = search_taken > 0u;
+        var number = search_block;
+        var exit = search_exit;
         if !resumes {
-            let ahead = hunt_at + max(AHEAD, abs(hunt_at) * AHEAD_SHARE);
-            let region = region_from(0u, volume_at(ahead), FOR_HUNT);
+            let ahead = search_at + max(AHEAD, abs(search_at) * AHEAD_SHARE);
+            let region = region_from(0u, volume_at(ahead), FOR_SEARCH);
             if is_stuck {
                 return false;
             }
             number = region.block;
-            exit = min(max(region.exit, ahead), hunt_end);
+            exit = min(max(region.exit, ahead), search_end);
         }
         if number == NONE {
-            hunt_side = NO_SIDE;
-            hunt_at = exit;
+            search_side = NO_SIDE;
+            search_at = exit;
             continue;
         }
         if !resumes && is_alike(blocks[number].side) {
@@ -89,9 +89,9 @@ fn hunt() -> bool {
             if is_stuck {
                 return false;
             }
-            hunt_side = NO_SIDE;
-            hunt_at = max(hunt_at, exit);
-            hunt_taken = 0u;
+            search_side = NO_SIDE;
+            search_at = max(search_at, exit);
+            search_taken = 0u;
             continue;
         }
         mark(number, SEEN);
@@ -107,12 +107,12 @@ fn search(number: u32, exit: f32, resumes: bool) -> bool {
     let block = blocks[number];
     let local = Local(local_of(block, ray_origin), ray_step * picture.levels[block.level].scale);
     let last = vec3i((block.shape - 1u) / CELL);
-    var large = walk_from(local, hunt_at, f32(CELL), vec3i(0), last);
+    var large = walk_from(local, search_at, f32(CELL), vec3i(0), last);
     var large_exits = exits(local, large);
-    var small = Walk(hunt_cell, 1.0, hunt_cell, hunt_cell);
+    var small = Walk(search_cell, 1.0, search_cell, search_cell);
     var is_within = resumes;
     // Large cells, and the voxels of those that may hold a surface, in one loop: what is written twice is compiled twice.
-    while hunt_at < exit || hunt_taken > 0u {
+    while search_at < exit || search_taken > 0u {
         let end = select(min(least(large_exits), exit), exit, resumes);
         if !is_within {
             let side = byte_at(block, block.sides, vec3u(large.at));
@@ -127,21 +127,21 @@ fn search(number: u32, exit: f32, resumes: bool) -> bool {
             let high = low + i32(CELL) - 1;
             let lowest = select(low, vec3i(-1), large.at == vec3i(0));
             let highest = select(high, vec3i(block.shape), large.at == last);
-            small = walk_from(local, hunt_at, 1.0, lowest, highest);
+            small = walk_from(local, search_at, 1.0, lowest, highest);
             is_within = true;
         }
         let small_exits = exits(local, small);
         let out = min(least(small_exits), end);
         if search_cell(block, local, small.at, out) {
-            hunt_cell = small.at;
-            hunt_block = number;
-            hunt_exit = out;
+            search_cell = small.at;
+            search_block = number;
+            search_exit = out;
             return true;
         }
-        hunt_at = max(hunt_at, out);
-        hunt_taken = 0u;
+        search_at = max(search_at, out);
+        search_taken = 0u;
         small = stepped(local, small, small_exits);
-        if hunt_at >= end {
+        if search_at >= end {
             is_within = false;
             large = stepped(local, large, large_exits);
             large_exits = exits(local, large);
@@ -159,7 +159,7 @@ fn search_cell(block: Block, local: Local, cell: vec3i, exit: f32) -> bool {
     var high = -NEVER;
     for (var i = 0u; i < 8u; i++) {
         if (block.flags & HAS_MISSING) != 0u && !is_there(raw[i]) {
-            hunt_side = NO_SIDE;
+            search_side = NO_SIDE;
             return false;
         }
         values[i] = value_of(raw[i]) - base;
@@ -168,15 +168,15 @@ fn search_cell(block: Block, local: Local, cell: vec3i, exit: f32) -> bool {
     }
     let lowest = side_of(block, low, base);
     let highest = side_of(block, high, base);
-    if lowest == highest && (hunt_side == NO_SIDE || hunt_side == lowest) {
-        hunt_side = lowest;
+    if lowest == highest && (search_side == NO_SIDE || search_side == lowest) {
+        search_side = lowest;
         return false;
     }
-    let start = fma(local.step, vec3f(hunt_at), local.origin) - vec3f(cell);
+    let start = fma(local.step, vec3f(search_at), local.origin) - vec3f(cell);
     let c = cubic_of(values, start, local.step);
-    var pieces = pieces_of(c, max(exit - hunt_at, 0.0));
-    var side = hunt_side;
-    var left = hunt_taken;
+    var pieces = pieces_of(c, max(exit - search_at, 0.0));
+    var side = search_side;
+    var left = search_taken;
     for (var i = 0u; i < pieces.count; i++) {
         let behind = clamp(side_of(block, cubic_at(c, pieces.ends[i]), base), lowest, highest);
         if side == NO_SIDE {
@@ -200,7 +200,7 @@ fn search_cell(block: Block, local: Local, cell: vec3i, exit: f32) -> bool {
         note(surface, s, gradient_of(values, clamp(fma(local.step, vec3f(s), start), vec3f(0.0), vec3f(1.0))), block);
         return true;
     }
-    hunt_side = side;
+    search_side = side;
     return false;
 }
 
@@ -220,12 +220,12 @@ fn rising(block: Block, side: u32, behind: u32, taken: u32) -> u32 {
     return first + last - next;
 }
 
-// Notes what was found so many steps behind `hunt_at`.
+// Notes what was found so many steps behind `search_at`.
 fn note(surface: u32, s: f32, gradient: vec3f, block: Block) {
     // Of any size without overflow: only the direction matters.
     let most = max(abs(gradient.x), max(abs(gradient.y), abs(gradient.z)));
     let scaled = gradient / select(most, 1.0, most == 0.0) * picture.levels[block.level].scale;
-    hit.at = hunt_at + s;
+    hit.at = search_at + s;
     hit.place = picture.surfaces[surface].place;
     hit.squared = squared_cosine(scaled);
     hit.color = lit(picture.surfaces[surface].color, light_of(hit.squared));
