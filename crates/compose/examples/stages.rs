@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use array::Result;
 use common::Synthetic;
-use corridor_compose::{Balance, Method, Schedule, Tree, compose, draw, threads};
+use corridor_compose::{Balance, KdTree, Method, Schedule, compose, draw, threads};
 use glam::DVec3;
 use render::{
     Cancel, DrawnPart, ImagePart, ImageSize, PartialImage, Rect, Scene, Snapshot, SubVolume, cast_part,
@@ -99,7 +99,7 @@ fn scaling() {
     }
 }
 
-fn together(scene: &Scene, tree: &Tree, blocks: &Snapshot, method: Method) {
+fn together(scene: &Scene, tree: &KdTree, blocks: &Snapshot, method: Method) {
     std::thread::scope(|scope| {
         for rank in threads(tree.ranks()).unwrap() {
             let run = move || {
@@ -164,7 +164,7 @@ fn casting(side: u64, block: u64) {
 
 /// All casts of all ranks, each footprint in so many parts: what they took together, the longest of a rank, both in
 /// milliseconds, and the samples that were drawn.
-fn casts(scene: &Scene, tree: &Tree, blocks: &Snapshot, parts: usize) -> (f64, f64, f64) {
+fn casts(scene: &Scene, tree: &KdTree, blocks: &Snapshot, parts: usize) -> (f64, f64, f64) {
     let (mut sum, mut most, mut samples) = (0.0, 0.0f64, 0.0);
     for rank in 0..tree.ranks() {
         let share = tree.share(rank);

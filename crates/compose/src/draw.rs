@@ -10,7 +10,7 @@ use array::{BlockKey, Error, ErrorKind, Result};
 use render::{Cancel, Image, ImagePart, ImageSize, PartialImage, Rect, Scene, Snapshot, Tally, cast_part};
 
 use crate::piece::{HEAD_BYTES, cut, from_message, stack, to_message};
-use crate::{Communicator, Method, Schedule, Tree, Viewpoint, broadcast, failure, reduce};
+use crate::{Communicator, KdTree, Method, Schedule, Viewpoint, broadcast, failure, reduce};
 
 /// Cost for one rank of putting an image together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Composed {
 pub fn draw(
     ranks: &dyn Communicator,
     scene: &Scene,
-    tree: &Tree,
+    tree: &KdTree,
     method: Method,
     blocks: &Snapshot,
     cancel: &Cancel,
@@ -72,40 +72,41 @@ pub fn draw(
 pub fn draw_by(
     ranks: &dyn Communicator,
     scene: &Scene,
-    tree: &Tree,
+    tree: &KdTree,
     schedule: &Schedule,
     blocks: &Snapshot,
     cancel: &Cancel,
 ) -> Result<Composed> {
     scene.check()?;
     let order = tree.order(&Viewpoint::of(scene));
-    let Agreed { finest, covered } = agree(ranks, scene, tree, blocks)?;
+    let PictureBounds { finest, covered } = agree_on_bounds(ranks, scene, tree, blocks)?;
     let share = tree.share(ranks.rank());
     let footprint = share.footprint(scene)?.intersection(&covered);
-    let (mut ending, mut work) = (Ending::default(), Vec::new());
+    let (mut outcome, mut work) = (PictureOutcome::default(), Vec::new());
     let mut cast = |rect: Rect| {
         let rect = rect.intersection(&footprint);
-        if rect.is_empty() || ending.failed.is_some() {
+        if rect.is_empty() || outcome.failed.is_some() {
             return Ok(PartialImage::default());
         }
         match cast_part(scene, &ImagePart { sub_volume: share, rect, finest }, blocks, cancel) {
             Ok(drawn) => {
-                ending.tally.add(&drawn.tally);
+                outcome.tally.add(&drawn.tally);
                 work.extend(drawn.work);
                 Ok(drawn.image)
             }
             Err(error) => {
-                ending.failed = Some(error);
+                outcome.failed = Some(error);
                 Ok(PartialImage::default())
             }
         }
     };
     let all = if schedule.is_by_rows() { Rect::whole(scene.size) } else { covered };
     let (region, piece, traffic) = compose(ranks, &order, schedule, all, &mut cast)?;
-    let total = reduce(ranks, ending.to_bytes(), |a, b| {
-        Ok(Ending::from_bytes(&a)?.joined(Ending::from_bytes(&b)?).to_bytes())
+    let total = reduce(ranks, outcome.to_bytes(), |a, b| {
+        Ok(PictureOutcome::from_bytes(&a)?.combined(PictureOutcome::from_bytes(&b)?).to_bytes())
     })?;
-    let Ending { tally, failed } = if ranks.rank() == 0 { Ending::from_bytes(&total)? } else { ending };
+    let PictureOutcome { tally, failed } =
+        if ranks.rank() == 0 { PictureOutcome::from_bytes(&total)? } else { outcome };
     match failed {
         Some(error) => Err(error),
         None => Ok(Composed { region, piece: piece.finished(scene), tally, work, traffic }),
@@ -114,14 +115,14 @@ pub fn draw_by(
 
 /// How a picture ended for one rank, or for several.
 #[derive(Default)]
-struct Ending {
+struct PictureOutcome {
     tally: Tally,
     failed: Option<Error>,
 }
 
-impl Ending {
+impl PictureOutcome {
     /// For both; of two errors the one that says more than that somebody was told to stop.
-    fn joined(mut self, other: Self) -> Self {
+    fn combined(mut self, other: Self) -> Self {
         self.tally.add(&other.tally);
         let says_more = |error: &Error| error.kind() != ErrorKind::Cancelled;
         let failed = match (self.failed, other.failed) {
@@ -145,7 +146,7 @@ impl Ending {
 }
 
 /// Facts that all ranks must know before they begin.
-struct Agreed {
+struct PictureBounds {
     /// See [`ImagePart::finest`].
     finest: Option<u8>,
     /// The part of the image in which anything may be seen.
@@ -153,7 +154,12 @@ struct Agreed {
 }
 
 /// Rank 0 says what part of the image matters, so that rounding on another kind of machine changes nothing.
-fn agree(ranks: &dyn Communicator, scene: &Scene, tree: &Tree, blocks: &Snapshot) -> Result<Agreed> {
+fn agree_on_bounds(
+    ranks: &dyn Communicator,
+    scene: &Scene,
+    tree: &KdTree,
+    blocks: &Snapshot,
+) -> Result<PictureBounds> {
     let place = |number| scene.view.level_index_of(number).ok().and_then(|rank| u8::try_from(rank).ok());
     let own = blocks.finest_level(scene).and_then(place).unwrap_or(u8::MAX);
     let finest = reduce(ranks, vec![own], |a, b| Ok(a.into_iter().chain(b).min().into_iter().collect()))?;
@@ -167,7 +173,7 @@ fn agree(ranks: &dyn Communicator, scene: &Scene, tree: &Tree, blocks: &Snapshot
     let [finest, covered @ ..]: [u8; 1 + Rect::BYTES] = message.as_slice().try_into().map_err(|_| {
         Error::corrupt(format!("expected 17 bytes before a picture, found {}", message.len()))
     })?;
-    Ok(Agreed {
+    Ok(PictureBounds {
         finest: scene.view.levels.get(usize::from(finest)).map(|level| level.number),
         covered: Rect::from_bytes(&covered).intersection(&Rect::whole(scene.size)),
     })

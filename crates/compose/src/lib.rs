@@ -4,7 +4,7 @@
 //! as MPI has it (not to be confused with the rank of a level in `render`). This crate fetches nothing and opens no
 //! connection: ranks are threads here ([`threads`]), or processes that `corridor-mpi` connects.
 //!
-//! Read [`Tree`] first (who draws what, and in which order it lies along rays), then [`Schedule`] (who sends which part of
+//! Read [`KdTree`] first (who draws what, and in which order it lies along rays), then [`Schedule`] (who sends which part of
 //! the image to whom, and when), then [`draw`] (one picture by one of the ranks).
 //!
 //! ```text
@@ -29,11 +29,11 @@ mod schedule;
 mod threads;
 mod tree;
 
-pub use balance::{Balance, tell_work};
+pub use balance::{Balance, send_work};
 pub use collective::{broadcast, collect, reduce};
 pub use communicator::Communicator;
 pub use draw::{Composed, Traffic, compose, draw, draw_by};
 pub use failure::agreed;
-pub use schedule::{Method, Round, Schedule};
+pub use schedule::{ExchangeRound, Method, Schedule};
 pub use threads::{MAX_THREADS, MAX_WAITING, ThreadRank, threads};
-pub use tree::{Tree, Viewpoint};
+pub use tree::{KdTree, Viewpoint};

@@ -20,7 +20,7 @@ use render::Rect;
 /// How parts of images are exchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
-    /// Direct send for up to [`Method::FEW`] ranks, then radix-k of that many.
+    /// Direct send for up to [`Method::DIRECT_SEND_MAX_RANKS`] ranks, then radix-k of that many.
     #[default]
     Auto,
     /// Everybody sends to everybody, once.
@@ -53,7 +53,7 @@ impl FromStr for Method {
 
 impl Method {
     /// Ranks up to which everybody may well send to everybody.
-    pub const FEW: usize = 32;
+    pub const DIRECT_SEND_MAX_RANKS: usize = 32;
 }
 
 /// Factors of the number of ranks, one for each round; see the module.
@@ -66,7 +66,7 @@ pub struct Schedule {
 
 /// Exchange of one rank in a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Round {
+pub struct ExchangeRound {
     /// Places in the row of those that exchange, front first; the rank itself is one of them.
     pub group: Vec<usize>,
     /// Which of them it is, and which part of the region it keeps.
@@ -84,8 +84,8 @@ impl Schedule {
         }
         let factors = match method {
             Method::DirectSend => vec![ranks],
-            Method::Auto if ranks <= Method::FEW => vec![ranks],
-            Method::Auto => factors(ranks, Method::FEW),
+            Method::Auto if ranks <= Method::DIRECT_SEND_MAX_RANKS => vec![ranks],
+            Method::Auto => factors(ranks, Method::DIRECT_SEND_MAX_RANKS),
             Method::BinarySwap if ranks.is_power_of_two() => vec![2; ranks.trailing_zeros() as usize],
             Method::BinarySwap => {
                 return Err(Error::invalid(format!(
@@ -124,14 +124,14 @@ impl Schedule {
     }
 
     /// Returns the exchanges of the rank at a place in the row, round by round.
-    pub fn rounds(&self, place: usize) -> impl Iterator<Item = Round> {
+    pub fn rounds(&self, place: usize) -> impl Iterator<Item = ExchangeRound> {
         let mut stride = 1;
         self.factors.iter().map(move |&k| {
             let own = place / stride % k;
             let first = place - own * stride;
             let group = (0..k).map(|i| first + i * stride).collect();
             stride *= k;
-            Round { group, own }
+            ExchangeRound { group, own }
         })
     }
 

@@ -35,7 +35,7 @@ impl Viewpoint {
     }
 
     /// True where what lies below a plane comes before what lies above it.
-    fn sees_lower_first(&self, plane: &Plane) -> bool {
+    fn sees_lower_first(&self, plane: &CutPlane) -> bool {
         match self {
             Self::Eye(eye) => eye[plane.axis] < plane.at,
             Self::Along(direction) => direction[plane.axis] >= 0.0,
@@ -45,28 +45,28 @@ impl Viewpoint {
 
 /// A plane across an axis (0 x, 1 y, 2 z) of volume space.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Plane {
+struct CutPlane {
     axis: usize,
     at: f64,
 }
 
 /// A k-d tree with a leaf for each rank.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tree {
+pub struct KdTree {
     ranks: usize,
     /// Each before those of its lower side, and these before those of its upper side.
-    planes: Vec<Plane>,
+    planes: Vec<CutPlane>,
 }
 
 /// Ranks `first..end` and the number of the plane that divides them, if any does.
 #[derive(Clone, Copy)]
-struct Node {
+struct TreeNode {
     first: usize,
     end: usize,
     plane: usize,
 }
 
-impl Node {
+impl TreeNode {
     /// The lower and the upper side.
     fn sides(self) -> [Self; 2] {
         let middle = self.first + (self.end - self.first) / 2;
@@ -85,19 +85,19 @@ impl Node {
 /// fewer blocks are needed on both its sides.
 const TOLERANCE: f64 = 0.04;
 
-impl Tree {
+impl KdTree {
     /// Most ranks.
     pub const MAX_RANKS: usize = 1 << 16;
 
     /// Shares of about the same work for so many ranks.
     ///
     /// # Errors
-    /// `Invalid` without a rank, or for more than [`Tree::MAX_RANKS`].
+    /// `Invalid` without a rank, or for more than [`KdTree::MAX_RANKS`].
     pub fn new(scene: &Scene, work: &[WorkPoint], ranks: usize) -> Result<Self> {
         Self::check(ranks)?;
         let mut points = work.to_vec();
         let mut tree = Self { ranks, planes: Vec::with_capacity(ranks - 1) };
-        let node = Node { first: 0, end: ranks, plane: 0 };
+        let node = TreeNode { first: 0, end: ranks, plane: 0 };
         tree.cut(scene, node, &volume_box(scene), &mut points);
         Ok(tree)
     }
@@ -109,7 +109,7 @@ impl Tree {
         Err(Error::invalid(format!("expected 1 to {} ranks, found {ranks}", Self::MAX_RANKS)))
     }
 
-    fn cut(&mut self, scene: &Scene, node: Node, within: &SubVolume, points: &mut [WorkPoint]) {
+    fn cut(&mut self, scene: &Scene, node: TreeNode, within: &SubVolume, points: &mut [WorkPoint]) {
         if node.is_leaf() {
             return;
         }
@@ -118,7 +118,7 @@ impl Tree {
         let axis = longest_axis(within, points);
         points.sort_unstable_by(|a, b| a.at[axis].total_cmp(&b.at[axis]));
         let at = place(scene, axis, within, points, share, node.end - node.first);
-        self.planes.push(Plane { axis, at });
+        self.planes.push(CutPlane { axis, at });
         let (lower, upper) = points.split_at_mut(points.partition_point(|point| point.at[axis] < at));
         let [low, high] = within.split(axis, at);
         self.cut(scene, sides[0], &low, lower);
@@ -138,10 +138,10 @@ impl Tree {
     #[must_use]
     pub fn share(&self, rank: usize) -> SubVolume {
         assert!(rank < self.ranks, "expected a rank below {}, found {rank}", self.ranks);
-        let mut node = Node { first: 0, end: self.ranks, plane: 0 };
+        let mut node = TreeNode { first: 0, end: self.ranks, plane: 0 };
         let mut share = SubVolume::WHOLE;
         while !node.is_leaf() {
-            let Plane { axis, at } = self.planes[node.plane];
+            let CutPlane { axis, at } = self.planes[node.plane];
             let sides = node.sides();
             let is_upper = usize::from(rank >= sides[1].first);
             (node, share) = (sides[is_upper], share.split(axis, at)[is_upper]);
@@ -153,7 +153,7 @@ impl Tree {
     #[must_use]
     pub fn order(&self, from: &Viewpoint) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.ranks);
-        let mut stack = vec![Node { first: 0, end: self.ranks, plane: 0 }];
+        let mut stack = vec![TreeNode { first: 0, end: self.ranks, plane: 0 }];
         while let Some(node) = stack.pop() {
             if node.is_leaf() {
                 order.push(node.first);
@@ -169,7 +169,7 @@ impl Tree {
     /// For other ranks: a byte and a little-endian `f64` for each plane.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let plane = |plane: &Plane| {
+        let plane = |plane: &CutPlane| {
             let mut bytes = vec![u8::try_from(plane.axis).unwrap_or(u8::MAX)];
             bytes.extend(plane.at.to_le_bytes());
             bytes
@@ -177,7 +177,7 @@ impl Tree {
         self.planes.iter().flat_map(plane).collect()
     }
 
-    /// Reads the bytes that [`Tree::to_bytes`] wrote, for a tree of `ranks` ranks.
+    /// Reads the bytes that [`KdTree::to_bytes`] wrote, for a tree of `ranks` ranks.
     ///
     /// # Errors
     /// `Corrupt` when it is no such tree.
@@ -186,8 +186,8 @@ impl Tree {
         let bad = || Error::corrupt(format!("expected {} planes, found {} bytes", ranks - 1, bytes.len()));
         let (planes, rest) = bytes.as_chunks::<9>();
         let plane =
-            |[axis, at @ ..]: &[u8; 9]| Plane { axis: usize::from(*axis), at: f64::from_le_bytes(*at) };
-        let planes: Vec<Plane> = planes.iter().map(plane).collect();
+            |[axis, at @ ..]: &[u8; 9]| CutPlane { axis: usize::from(*axis), at: f64::from_le_bytes(*at) };
+        let planes: Vec<CutPlane> = planes.iter().map(plane).collect();
         let is_legal = planes.iter().all(|plane| plane.axis < 3 && plane.at.is_finite());
         if !rest.is_empty() || planes.len() != ranks - 1 || !is_legal {
             return Err(bad());

@@ -8,7 +8,7 @@ mod rig;
 extern crate render as corridor_render;
 
 use common::{Synthetic, points, pool_of};
-use corridor_compose::{Balance, Communicator, Method, Tree, Viewpoint, draw};
+use corridor_compose::{Balance, Communicator, KdTree, Method, Viewpoint, draw};
 use glam::DVec3;
 use render::{BlockPool, Camera, Cancel, Demand, ImageSize, Scene, SubVolume, demand};
 use rig::together;
@@ -42,7 +42,7 @@ fn wanted(scene: &Scene) -> Demand {
 
 /// The busiest rank's samples in which something is seen, by the average rank's; each ends its rays when it has gathered enough
 /// itself.
-fn imbalance(synthetic: &Synthetic, scene: &Scene, tree: &Tree) -> f64 {
+fn imbalance(synthetic: &Synthetic, scene: &Scene, tree: &KdTree) -> f64 {
     let volume_from_world = scene.view.world_from_volume.inverse();
     let shares: Vec<SubVolume> = (0..RANKS).map(|rank| tree.share(rank)).collect();
     let mut work = [0.0; RANKS];
@@ -97,7 +97,7 @@ fn a_volume_with_everything_in_a_corner_is_cut_by_what_is_seen() {
     let tree = Balance::new().cut(&scene, &look.snapshot(), &wanted(&scene), RANKS).unwrap();
     let balanced = imbalance(&synthetic, &scene, &tree);
     assert!(balanced <= BALANCED, "{balanced} before anything was measured");
-    let blind = Tree::new(&scene, &[], RANKS).unwrap();
+    let blind = KdTree::new(&scene, &[], RANKS).unwrap();
     let halves = imbalance(&synthetic, &scene, &blind);
     assert!(halves > 2.0, "eight equal boxes are not balanced here: {halves}");
 }
@@ -157,7 +157,7 @@ fn every_view_of_a_journey_is_balanced() {
         (trees, works)
     });
     let trees = &journeys[0].0;
-    let of = |scene: &Scene, tree: &Tree| imbalance(&synthetic, scene, tree);
+    let of = |scene: &Scene, tree: &KdTree| imbalance(&synthetic, scene, tree);
     let mut by_the_first: f64 = 0.0;
     for (number, scene) in views.iter().enumerate().skip(1) {
         let works: Vec<f64> = journeys.iter().map(|(_, works)| works[number]).collect();
@@ -181,7 +181,7 @@ fn few_points_are_enough_for_many_ranks() {
     for points in
         [vec![], vec![point([5.0; 3])], vec![point([5.0; 3]); 3], vec![point([5.0; 3]), point([90.0; 3])]]
     {
-        let tree = Tree::new(&scene, &points, 13).unwrap();
+        let tree = KdTree::new(&scene, &points, 13).unwrap();
         let shares: Vec<SubVolume> = (0..13).map(|rank| tree.share(rank)).collect();
         for at in [[0.0; 3], [5.0; 3], [50.0, 20.0, 80.0], [95.0; 3]] {
             assert_eq!(
@@ -202,9 +202,9 @@ fn the_order_is_that_of_all_rays() {
     for ranks in [2, 5, 8, 13] {
         let tree =
             Balance::new().cut(&scene, &synthetic.full_pool().snapshot(), &wanted(&scene), ranks).unwrap();
-        let again = Tree::from_bytes(&tree.to_bytes(), ranks).unwrap();
+        let again = KdTree::from_bytes(&tree.to_bytes(), ranks).unwrap();
         assert_eq!(tree, again);
-        assert!(Tree::from_bytes(&tree.to_bytes(), ranks + 1).is_err());
+        assert!(KdTree::from_bytes(&tree.to_bytes(), ranks + 1).is_err());
         let shares: Vec<SubVolume> = (0..ranks).map(|rank| tree.share(rank)).collect();
         for seed in 0..200u32 {
             let random =

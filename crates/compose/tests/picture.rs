@@ -9,7 +9,7 @@ extern crate render as corridor_render;
 
 use array::Affine;
 use common::{Synthetic, covered, cubic, difference, draw, points, voxel_box};
-use corridor_compose::{Balance, Communicator, Composed, Method, Tree, draw as draw_together};
+use corridor_compose::{Balance, Communicator, Composed, KdTree, Method, draw as draw_together};
 use glam::DVec3;
 use render::{
     Camera, Cancel, Demand, Fidelity, Image, ImageSize, Isosurface, Quality, Rect, Scene, Slice, demand,
@@ -32,12 +32,12 @@ fn wanted(scene: &Scene) -> Demand {
 }
 
 /// A part of the volume for each rank, by what is seen of the whole.
-fn tree_of(synthetic: &Synthetic, scene: &Scene, ranks: usize) -> Tree {
+fn tree_of(synthetic: &Synthetic, scene: &Scene, ranks: usize) -> KdTree {
     Balance::new().cut(scene, &synthetic.full_pool().snapshot(), &wanted(scene), ranks).expect("legal input")
 }
 
 /// Returns the result of each rank, each drawn with only the blocks of its share.
-fn drawn(synthetic: &Synthetic, scene: &Scene, tree: &Tree, method: Method) -> Vec<Composed> {
+fn drawn(synthetic: &Synthetic, scene: &Scene, tree: &KdTree, method: Method) -> Vec<Composed> {
     let all = wanted(scene);
     together(tree.ranks(), |ranks| {
         let own = tree.share(ranks.rank()).demand(scene, &all);

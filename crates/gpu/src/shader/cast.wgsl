@@ -57,7 +57,7 @@ fn aim(pixel: vec2u) {
     }
 }
 
-// The color of a ray whose path is so many times as long as the one it was gathered along, as anchor.rs has it.
+// The color of a ray whose path is so many times as long as the one it was gathered along, as in `cpu/packet/spacing.rs` of `render`.
 fn lengthened(color: vec4f, times: f32) -> vec4f {
     if color.a <= 0.0 || color.a >= 1.0 {
         return color;

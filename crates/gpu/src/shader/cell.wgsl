@@ -1,4 +1,4 @@
-// Values along a ray within one cell of eight voxels: a cubic, and where it crosses values, as cell.rs has it.
+// Values along a ray within one cell of eight voxels: a cubic, and where it crosses values, as in `isosurface/cubic.rs` of `render`.
 //
 // Values are told from that of the first corner, so that f32 keeps what they differ by.
 

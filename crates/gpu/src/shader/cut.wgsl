@@ -1,4 +1,4 @@
-// Where the ray meets slices: only the nearest that has a value there matters, because it is opaque. As cut.rs has it.
+// Where the ray meets slices: only the nearest that has a value there matters, because it is opaque. As in `cpu/slices.rs` of `render`.
 
 // The nearest of those looked at, in steps; NEVER where there is none. Its place in the table, and the squared cosine there
 // or, of labels, the label.

@@ -1,4 +1,4 @@
-// The largest, or the smallest, value along a ray, as extreme.rs has it: of the ray only the best height so far is kept.
+// The largest, or the smallest, value along a ray, as in `cpu/extreme` of `render`: of the ray only the best height so far is kept.
 
 // The best height; NOTHING where no value was met.
 var<private> best: f32;

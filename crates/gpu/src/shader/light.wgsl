@@ -1,4 +1,4 @@
-// Light: one lamp at the eye, as light.rs has it.
+// Light: one lamp at the eye, as in `scene/light.rs` of `render`.
 
 // The squared cosine between a gradient in volume space and the ray; 1 without a gradient, or with one beyond all measure.
 fn squared_cosine(gradient: vec3f) -> f32 {

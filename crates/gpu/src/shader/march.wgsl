@@ -67,7 +67,7 @@ fn color_at(word: u32) -> vec4f {
     return bitcast<vec4f>(vec4u(table[word], table[word + 1u], table[word + 2u], table[word + 3u]));
 }
 
-// The color of a label, as color.rs has it.
+// The color of a label, as in `scene/color_map.rs` of `render`.
 fn label_color(label: u32) -> vec4f {
     if label < COLORS {
         return color_at(picture.labels_at + 4u * label);

@@ -1,4 +1,4 @@
-// Surfaces and slices in their order along the ray, mixed with what the transfer function shows, as meet.rs has it.
+// Surfaces and slices in their order along the ray, mixed with what the transfer function shows, as in `cpu/packet/solids.rs` of `render`.
 //
 // The ray marches to the sample before what it meets next. The step in which that lies is drawn in stretches, before it
 // and behind it, between the values at their ends; `before` is the place at the end of the last one.
@@ -22,7 +22,7 @@ fn find_hit() -> bool {
         return false;
     }
     search_end = select(search_at, min(reach.y, sheet_at), picture.surface_count > 0u && ceil(reach.x) < ceil(reach.y));
-    is_sheet = !search();
+    is_sheet = !find_hit();
     if is_sheet {
         if is_stuck || search_at < search_end {
             return false;

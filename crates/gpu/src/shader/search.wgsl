@@ -1,4 +1,4 @@
-// The search for surfaces along a ray: region by region, cell by cell, front to back, as search/mod.rs has it.
+// Search for surfaces along a ray: region by region, cell by cell, front to back, as in `isosurface/hits` of `render`.
 //
 // The ray carries along on which side of all surfaces its last value was: how many of them have no higher value. Where
 // that changes, surfaces are crossed, one after another; so the sides say which is next, and how many were taken in a
@@ -59,7 +59,7 @@ fn pass_side(block: Block, side: u32, exit: f32) {
 }
 
 // Looks on until something is found; false where nothing is, up to `search_at`.
-fn search() -> bool {
+fn find_hit() -> bool {
     while search_at < search_end && work_left > 0u {
         work_left--;
         // First the rest of a cell of which some was met.
@@ -95,7 +95,7 @@ fn search() -> bool {
             continue;
         }
         mark(number, SEEN);
-        if search(number, exit, resumes) {
+        if find_in_block(number, exit, resumes) {
             return true;
         }
     }
@@ -103,7 +103,7 @@ fn search() -> bool {
 }
 
 // Looks through a block up to `exit`, until something is found; where it resumes, through the cell of what was found last.
-fn search(number: u32, exit: f32, resumes: bool) -> bool {
+fn find_in_block(number: u32, exit: f32, resumes: bool) -> bool {
     let block = blocks[number];
     let local = Local(local_of(block, ray_origin), ray_step * picture.levels[block.level].scale);
     let last = vec3i((block.shape - 1u) / CELL);
@@ -132,7 +132,7 @@ fn search(number: u32, exit: f32, resumes: bool) -> bool {
         }
         let small_exits = exits(local, small);
         let out = min(least(small_exits), end);
-        if search_cell(block, local, small.at, out) {
+        if find_in_cell(block, local, small.at, out) {
             search_cell = small.at;
             search_block = number;
             search_exit = out;
@@ -151,7 +151,7 @@ fn search(number: u32, exit: f32, resumes: bool) -> bool {
 }
 
 // Looks for what is met next in one cell between here and `exit`; where nothing is, the ray's side is that at `exit`.
-fn search_cell(block: Block, local: Local, cell: vec3i, exit: f32) -> bool {
+fn find_in_cell(block: Block, local: Local, cell: vec3i, exit: f32) -> bool {
     let raw = corners_of(block, cell);
     let base = value_of(raw[0]);
     var values: array<f32, 8>;

@@ -74,7 +74,7 @@ struct Picture {
     wanted_is_here: u32,
     // How far right of the line of sight the image's middle lies.
     middle: f32,
-    // Each ray has samples of its own, as anchor.rs has it.
+    // Each ray has samples of its own, as in `cpu/packet/spacing.rs` of `render`.
     is_thin: u32,
     // Height of extreme values = sense.x * place + sense.y.
     sense: vec2f,

@@ -1,4 +1,4 @@
-// Steps through cubes of one size along a ray, as those of search/mod.rs.
+// Steps through cubes of one size along a ray, as in `isosurface/hits/traversal.rs` of `render`.
 
 // A ray in a block's voxels.
 struct Local {

@@ -4,7 +4,7 @@
 use std::sync::{Arc, RwLockReadGuard};
 
 use array::Result;
-use compose::{Balance, Communicator, Composed, Schedule, Tree};
+use compose::{Balance, Communicator, Composed, KdTree, Schedule};
 use gpu::MissingBlocks;
 use render::{Cancel, Demand, Frame, Scene, SlabRequest, Slabs, Snapshot, stereo};
 
@@ -65,7 +65,7 @@ impl Drawable {
         &self,
         ranks: &dyn Communicator,
         scene: &Scene,
-        tree: &Tree,
+        tree: &KdTree,
         schedule: &Schedule,
         cancel: &Cancel,
     ) -> Result<Composed> {
@@ -82,7 +82,7 @@ impl Drawable {
         scene: &Scene,
         demand: &Demand,
         ranks: usize,
-    ) -> Result<Tree> {
+    ) -> Result<KdTree> {
         balance.cut(scene, &self.picture().blocks, demand, ranks)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use array::{BlockKey, Error, ErrorKind, Result, Source};
-use compose::{Communicator, Schedule, Tree, broadcast, tell_work};
+use compose::{Communicator, KdTree, Schedule, broadcast, send_work};
 use render::{Cancel, ImageSize};
 use session::ParticipantId;
 use tokio::task::JoinSet;
@@ -74,7 +74,7 @@ type WorkerViews = BTreeMap<ParticipantId, Result<WorkerView>>;
 /// View of one participant at this rank.
 struct WorkerView {
     view_plan: ViewPlan,
-    tree: Tree,
+    tree: KdTree,
     /// Blocks of its share.
     wanted: u64,
     /// Work of this rank for each block of the last picture, in samples drawn.
@@ -136,7 +136,7 @@ impl Worker {
             _ => Vec::new(),
         };
         let ranks = Arc::clone(&self.ranks.work);
-        blocking(move || tell_work(&*ranks, &block_work)).await?
+        blocking(move || send_work(&*ranks, &block_work)).await?
     }
 
     async fn report_blocks(&self, who: ParticipantId) -> Result<()> {
@@ -216,7 +216,7 @@ impl WorkerView {
             old,
             demand_limit,
         )?;
-        let tree = Tree::from_bytes(&assignment.tree, ranks)?;
+        let tree = KdTree::from_bytes(&assignment.tree, ranks)?;
         let share = ShareDemand::of(&view_plan, &tree, rank)?;
         let wanted = share.blocks();
         share.request_blocks(shared, who, &view_plan);

@@ -1,7 +1,7 @@
 //! Cutting a volume so that each rank's share fits its memory.
 
 use array::Result;
-use compose::{Balance, Tree};
+use compose::{Balance, KdTree};
 
 use super::share::ShareDemand;
 use crate::viewer::view_plan::ViewPlan;
@@ -18,8 +18,8 @@ pub(crate) fn fit(
     view_plan: &mut ViewPlan,
     ranks: usize,
     balance: &mut Balance,
-    known: Option<Tree>,
-) -> Result<Tree> {
+    known: Option<KdTree>,
+) -> Result<KdTree> {
     let drawable = view_plan.subscription.drawable();
     let mut known = known;
     for attempt in 1.. {
@@ -58,7 +58,7 @@ fn affordable(bytes: usize, share: usize, largest: usize) -> usize {
 
 /// Largest memory that one rank needs for the blocks of its share, bytes: for those of the array shown, and
 /// for those that give the colors.
-fn largest_share(view_plan: &ViewPlan, tree: &Tree) -> Result<[usize; 2]> {
+fn largest_share(view_plan: &ViewPlan, tree: &KdTree) -> Result<[usize; 2]> {
     (0..tree.ranks()).try_fold([0; 2], |[own, color_by], rank| {
         let [other, other_color_by] = ShareDemand::of(view_plan, tree, rank)?.pool_bytes();
         Ok([own.max(other), color_by.max(other_color_by)])

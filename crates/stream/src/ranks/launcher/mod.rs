@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use array::{BlockKey, DatasetId, Error, ErrorKind, Generation, Result};
 use bytes::Bytes;
-use compose::{Balance, Communicator, Method, Schedule, Tree, broadcast, reduce};
+use compose::{Balance, Communicator, KdTree, Method, Schedule, broadcast, reduce};
 use render::{Cancel, Frame, ImageSize, Quality, Scene, VolumeView};
 use session::ParticipantId;
 use view::View;
@@ -115,7 +115,7 @@ struct ParticipantShares {
     last_view: Arc<View>,
     volume: Arc<VolumeView>,
     data: (DatasetId, Generation),
-    tree: Tree,
+    tree: KdTree,
     balance: Balance,
     record: ShareRecord,
     /// Work of this rank for each block of the last picture, in samples drawn.
@@ -199,7 +199,7 @@ impl Launcher {
             }
             Some(mut shares) => {
                 self.send_order(&RankOrder::ReportWork { who })?;
-                shares.balance.hear(&*self.ranks.work, &shares.volume, &shares.block_work)?;
+                shares.balance.gather_work(&*self.ranks.work, &shares.volume, &shares.block_work)?;
                 let tree = self.cut_before(shared, &mut shares, &view, size, &mut old)?;
                 (tree, shares.balance, ShareRecord::new(seq))
             }
@@ -238,7 +238,7 @@ impl Launcher {
         view: &View,
         size: ImageSize,
         old: &mut Option<VolumeSubscription>,
-    ) -> Result<Option<Tree>> {
+    ) -> Result<Option<KdTree>> {
         let last_view = &shares.last_view;
         if (view.time, &view.at) == (last_view.time, &last_view.at) {
             return Ok(None);
@@ -440,7 +440,7 @@ impl Launcher {
 
     /// The shares of a participant.
     #[cfg(test)]
-    pub(crate) fn tree_of(&self, who: ParticipantId) -> Option<Tree> {
+    pub(crate) fn tree_of(&self, who: ParticipantId) -> Option<KdTree> {
         self.state.lock().expect("whole").participants.get(&who).map(|shares| shares.tree.clone())
     }
 }

@@ -46,7 +46,7 @@ pub(crate) struct ViewAssignment {
     pub(crate) own: LevelChoice,
     #[serde(rename = "tint")]
     pub(crate) color_by: Option<LevelChoice>,
-    /// Shares of the ranks, as [`compose::Tree::to_bytes`] writes them.
+    /// Shares of the ranks, as [`compose::KdTree::to_bytes`] writes them.
     pub(crate) tree: Vec<u8>,
     /// The data that rank 0 sees.
     pub(crate) data: (DatasetId, Generation),

@@ -2,7 +2,7 @@
 //! puts them together.
 
 use array::{BlockKey, Error, Result};
-use compose::{Communicator, Composed, Schedule, Tree};
+use compose::{Communicator, Composed, KdTree, Schedule};
 use render::{Cancel, Frame, Image, ImageSize, Rect, Scene, stereo};
 use serde::{Deserialize, Serialize};
 use view::View;
@@ -85,7 +85,7 @@ impl PictureParts {
         ranks: &dyn Communicator,
         drawable: &Drawable,
         (scene, view): (&Scene, &View),
-        tree: &Tree,
+        tree: &KdTree,
         schedule: &Schedule,
         cancel: &Cancel,
     ) -> Result<Self> {

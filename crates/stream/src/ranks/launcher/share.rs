@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use array::{BlockKey, Result};
-use compose::Tree;
+use compose::KdTree;
 use render::{Demand, Demanded, VolumeView};
 use session::ParticipantId;
 
@@ -22,7 +22,7 @@ pub(crate) struct ShareDemand {
 impl ShareDemand {
     /// # Errors
     /// `Invalid` for a transfer function that is none.
-    pub(crate) fn of(view_plan: &ViewPlan, tree: &Tree, rank: usize) -> Result<Self> {
+    pub(crate) fn of(view_plan: &ViewPlan, tree: &KdTree, rank: usize) -> Result<Self> {
         let (scene, share) = (view_plan.scene(&view_plan.view)?, tree.share(rank));
         let color_by =
             view_plan.color_by.as_ref().map(|color_by| share.demand_of_color_by(&scene, &color_by.demand));
@@ -34,7 +34,7 @@ impl ShareDemand {
     ///
     /// # Errors
     /// As [`ShareDemand::of`].
-    pub(crate) fn first(view_plan: &ViewPlan, tree: &Tree) -> Result<Self> {
+    pub(crate) fn first(view_plan: &ViewPlan, tree: &KdTree) -> Result<Self> {
         let Self { own, color_by } = Self::of(view_plan, tree, 0)?;
         let wider = |view: &VolumeView, whole: &Demand, own: Demand| {
             let is_own: BTreeSet<BlockKey> = own.blocks.iter().map(|block| block.key).collect();
