@@ -22,7 +22,7 @@ fn find_hit() -> bool {
         return false;
     }
     search_end = select(search_at, min(reach.y, sheet_at), picture.surface_count > 0u && ceil(reach.x) < ceil(reach.y));
-    is_sheet = !find_hit();
+    is_sheet = !search_surfaces();
     if is_sheet {
         if is_stuck || search_at < search_end {
             return false;

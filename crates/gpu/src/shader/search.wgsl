@@ -59,7 +59,7 @@ fn pass_side(block: Block, side: u32, exit: f32) {
 }
 
 // Looks on until something is found; false where nothing is, up to `search_at`.
-fn find_hit() -> bool {
+fn search_surfaces() -> bool {
     while search_at < search_end && work_left > 0u {
         work_left--;
         // First the rest of a cell of which some was met.
