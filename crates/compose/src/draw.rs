@@ -7,7 +7,9 @@
 //! somebody who has left. Only in the end all that has to be told is told, to rank 0.
 
 use array::{BlockKey, Error, ErrorKind, Result};
-use render::{Cancel, Image, ImagePart, ImageSize, PartialImage, Rect, Scene, Snapshot, Tally, cast_part};
+use render::{
+    Cancel, Image, ImagePart, ImageSize, PartialImage, Rect, SampleTally, Scene, Snapshot, cast_part,
+};
 
 use crate::piece::{HEAD_BYTES, cut, from_message, stack, to_message};
 use crate::{Communicator, KdTree, Method, Schedule, Viewpoint, broadcast, failure, reduce};
@@ -31,7 +33,7 @@ pub struct Composed {
     /// The pixels, finished; where the piece is smaller than the region, the rest is transparent.
     pub piece: PartialImage,
     /// Counts that tell what is shown: at rank 0 by the whole picture, at the others by what this rank drew.
-    pub tally: Tally,
+    pub tally: SampleTally,
     /// Work that blocks made here, in samples drawn.
     pub work: Vec<(BlockKey, f64)>,
     /// Messages that were sent.
@@ -116,7 +118,7 @@ pub fn draw_by(
 /// How a picture ended for one rank, or for several.
 #[derive(Default)]
 struct PictureOutcome {
-    tally: Tally,
+    tally: SampleTally,
     failed: Option<Error>,
 }
 
@@ -140,8 +142,8 @@ impl PictureOutcome {
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let (tally, rest) = bytes.split_at(bytes.len().min(Tally::BYTES));
-        Ok(Self { tally: Tally::from_bytes(tally)?, failed: failure::from_bytes(rest) })
+        let (tally, rest) = bytes.split_at(bytes.len().min(SampleTally::BYTES));
+        Ok(Self { tally: SampleTally::from_bytes(tally)?, failed: failure::from_bytes(rest) })
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use render::device::{CellsOf, Prepared, PreparedBlock, Stamp};
+use render::device::{BlockStamp, CellsOf, Prepared, PreparedBlock};
 
 /// The first atlas of a size; each further one is as large as all before it.
 pub const FIRST_ATLAS_BYTES: u64 = 64 << 20;
@@ -121,7 +121,7 @@ pub(crate) struct Atlas {
 /// A block in a slot.
 #[derive(Clone, Debug)]
 struct Page {
-    stamp: Stamp,
+    stamp: BlockStamp,
     last_seen: u64,
     /// Pictures that its cells on the device are valid for; `None` if it has no cells there.
     cells_of: Option<CellsOf>,
@@ -139,7 +139,7 @@ pub(crate) struct PageLocation {
 #[derive(Debug, Default)]
 pub(crate) struct AtlasSet {
     atlases: Vec<Atlas>,
-    pages: HashMap<Stamp, PageLocation>,
+    pages: HashMap<BlockStamp, PageLocation>,
     /// Counts dispatches.
     now: u64,
 }

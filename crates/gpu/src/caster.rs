@@ -12,7 +12,7 @@ use array::{Error, ErrorKind, Result};
 use bytemuck::Zeroable;
 use parking_lot::Mutex;
 use render::device::{Prepared, prepare};
-use render::{Cancel, Frame, Image, Scene, Snapshot};
+use render::{Cancel, Image, RenderedImage, Scene, Snapshot};
 
 use crate::atlas::{SlotSize, slot_sizes};
 use crate::buffers::Buffers;
@@ -144,7 +144,7 @@ impl GpuCaster {
         blocks: &Snapshot,
         missing_blocks: MissingBlocks,
         cancel: &Cancel,
-    ) -> Result<(Frame, CastStats)> {
+    ) -> Result<(RenderedImage, CastStats)> {
         let prepared = prepare(scene, blocks)?;
         let state = &mut *self.state.lock();
         self.gpu.check()?;
@@ -165,7 +165,7 @@ impl GpuCaster {
         prepared: &Prepared,
         missing_blocks: MissingBlocks,
         cancel: &Cancel,
-    ) -> Result<(Frame, CastStats)> {
+    ) -> Result<(RenderedImage, CastStats)> {
         let picture = GpuPicture::new(prepared)?;
         let (sizes, size_of_level) = slot_sizes(prepared);
         state.store.reserve(&self.gpu, &sizes)?;
@@ -191,7 +191,7 @@ impl GpuCaster {
         let fidelity = drawing.fidelity();
         let mut stats = drawing.stats;
         stats.atlas_bytes = drawing.state.store.bytes();
-        Ok((Frame { image, fidelity }, stats))
+        Ok((RenderedImage { image, fidelity }, stats))
     }
 }
 
@@ -441,11 +441,11 @@ mod tests {
         caster.ok()
     }
 
-    fn draw(caster: &GpuCaster) -> Result<(Frame, CastStats)> {
+    fn draw(caster: &GpuCaster) -> Result<(RenderedImage, CastStats)> {
         draw_of(caster, ImageSize { width: 60, height: 50 })
     }
 
-    fn draw_of(caster: &GpuCaster, size: ImageSize) -> Result<(Frame, CastStats)> {
+    fn draw_of(caster: &GpuCaster, size: ImageSize) -> Result<(RenderedImage, CastStats)> {
         let synthetic = Synthetic::new([24; 3], [16; 3], linear);
         let (scene, pool) = (Scene { size, ..synthetic.scene() }, synthetic.full_pool());
         caster.cast(&scene, &pool.snapshot(), MissingBlocks::Complete, &Cancel::new())

@@ -59,10 +59,10 @@ pub mod stereo;
 pub use blocks::pool::{BlockPool, Inserted};
 pub use blocks::snapshot::Snapshot;
 pub use cpu::cancel::Cancel;
-pub use cpu::cast::{Frame, cast, cast_part, cast_with};
-pub use cpu::image_part::{DrawnPart, ImagePart, PartialImage, Tally};
+pub use cpu::cast::{RenderedImage, cast, cast_part, cast_with};
+pub use cpu::image_part::{DrawnPart, ImagePart, PartialImage, SampleTally};
 pub use cpu::work::{WorkPoint, work};
-pub use image::annotate::{Key, Notes, Span, annotate};
+pub use image::annotate::{LegendKey, Notes, Span, annotate};
 pub use image::image_size::ImageSize;
 pub use image::over::over;
 pub use image::rect::Rect;
@@ -75,7 +75,7 @@ pub use scene::color_by::ColorByArray;
 pub use scene::color_map::{
     color_map_names, color_map_table, is_categorical, label_color, signed_label_color,
 };
-pub use scene::demand::{Demand, Demanded, Limit, demand, demand_of};
+pub use scene::demand::{Demand, Demanded, LevelLimit, demand, demand_of};
 pub use scene::fidelity::Fidelity;
 pub use scene::first_camera::first_camera;
 pub use scene::light::LightShares;

@@ -9,7 +9,7 @@ use array::{Error, Result};
 use view::{MAX_PARALLAX, Projection};
 
 use crate::image::annotate::{Notes, annotate};
-use crate::{Camera, Fidelity, Frame, Image, ImageSize, Scene};
+use crate::{Camera, Fidelity, Image, ImageSize, RenderedImage, Scene};
 
 /// Returns the size of each eye's picture in a picture of `size`: half of the columns. If the number of
 /// columns is odd, the last one stays empty.
@@ -59,9 +59,9 @@ pub fn scenes(scene: &Scene, parallax: f64) -> Result<[Scene; 2]> {
 ///
 /// # Errors
 /// `Internal` for pictures that are not as large as [`size_of_eye`] says.
-pub fn beside([left, right]: [Frame; 2], size: ImageSize) -> Result<Frame> {
+pub fn beside([left, right]: [RenderedImage; 2], size: ImageSize) -> Result<RenderedImage> {
     let fidelity = both(&left.fidelity, &right.fidelity);
-    Ok(Frame { image: joined(&[left.image, right.image], size)?, fidelity })
+    Ok(RenderedImage { image: joined(&[left.image, right.image], size)?, fidelity })
 }
 
 /// Writes notes into both eyes' halves of a picture, as [`annotate`] does into one; their camera is the one between the eyes.

@@ -10,8 +10,8 @@ mod reference;
 use array::{Decoding, Meaning, Scalar};
 use common::{Synthetic, covered, cubic, difference, linear, points, pool_of, rms};
 use corridor_render::{
-    Camera, Cancel, ColorByArray, Frame, ImagePart, ImageSize, Instructions, Isosurface, Rect, Scene, Slice,
-    Snapshot, SubVolume, TransferFunction, cast, cast_part, cast_with, demand,
+    Camera, Cancel, ColorByArray, ImagePart, ImageSize, Instructions, Isosurface, Rect, RenderedImage, Scene,
+    Slice, Snapshot, SubVolume, TransferFunction, cast, cast_part, cast_with, demand,
 };
 use glam::DVec3;
 use view::{Mode, SpaceAxis};
@@ -52,7 +52,7 @@ fn blocks(shape: &Synthetic, colors: &Synthetic) -> Snapshot {
     shape.full_pool().snapshot().colored_by(&colors.full_pool().snapshot())
 }
 
-fn draw(scene: &Scene, blocks: &Snapshot) -> Frame {
+fn draw(scene: &Scene, blocks: &Snapshot) -> RenderedImage {
     cast(scene, blocks, &Cancel::new()).unwrap()
 }
 
@@ -173,7 +173,7 @@ fn labels_color_and_are_colored() {
     let drawn = draw(&scene, &blocks(&segments, &colors));
     let own = draw(&Scene { color_by: None, ..scene }, &segments.full_pool().snapshot());
     assert!(drawn.image.rgba.iter().zip(&own.image.rgba).all(|(a, b)| (a[3] - b[3]).abs() < 1e-3));
-    let kinds = |frame: &Frame| {
+    let kinds = |frame: &RenderedImage| {
         let all = frame.image.rgba.iter().filter(|p| p[3] > 0.999);
         all.map(|p| p.map(f32::to_bits)).collect::<std::collections::BTreeSet<_>>().len()
     };

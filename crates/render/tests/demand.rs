@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use array::{BlockKey, LevelOrigin};
 use common::{Synthetic, cubic, linear};
 use corridor_render::{
-    Camera, Demand, ImageSize, Limit, Portion, Slice, VolumeView, demand, demand_of, stereo,
+    Camera, Demand, ImageSize, LevelLimit, Portion, Slice, VolumeView, demand, demand_of, stereo,
 };
 use view::SpaceAxis;
 
@@ -35,15 +35,15 @@ fn the_screen_decides_where_memory_does_not() {
     let camera = whole(&view);
     let seen = want(&view, &camera, PLENTY);
     // 4096 voxels on about 120 pixels: 32 voxels a pixel.
-    assert_eq!((seen.wanted, seen.limit), (4, Limit::Screen));
+    assert_eq!((seen.wanted, seen.limit), (4, LevelLimit::Screen));
     let mut nearer = camera;
     for level in [3, 2] {
         nearer = nearer.orthographic().zoom(if nearer == camera { 2.6 } else { 2.0 });
         let seen = want(&view, &nearer, PLENTY);
-        assert_eq!((seen.wanted, seen.limit), (level, Limit::Screen));
+        assert_eq!((seen.wanted, seen.limit), (level, LevelLimit::Screen));
     }
     let closest = want(&view, &nearer.zoom(64.0), PLENTY);
-    assert_eq!((closest.wanted, closest.limit), (0, Limit::Finest));
+    assert_eq!((closest.wanted, closest.limit), (0, LevelLimit::Finest));
 }
 
 #[test]
@@ -51,10 +51,10 @@ fn memory_decides_where_the_visible_blocks_do_not_fit() {
     let view = huge().view();
     let free = want(&view, &whole(&view), PLENTY);
     let tight = want(&view, &whole(&view), free.pool_bytes - 1);
-    assert_eq!((tight.wanted, tight.limit), (5, Limit::Memory));
+    assert_eq!((tight.wanted, tight.limit), (5, LevelLimit::Memory));
     assert!(tight.pool_bytes < free.pool_bytes);
     let nothing = want(&view, &whole(&view), 0);
-    assert_eq!((nothing.wanted, nothing.limit), (6, Limit::Memory));
+    assert_eq!((nothing.wanted, nothing.limit), (6, LevelLimit::Memory));
     assert_eq!(nothing.blocks.len(), 1, "the coarsest level is wanted whatever it costs");
 }
 
@@ -74,14 +74,14 @@ fn levels_of_tiny_blocks_are_wanted_only_as_far_as_they_can_be_listed() {
     dataset.arrays[0].levels = vec![fine.clone(), coarse.clone()];
     let view = VolumeView::new(&dataset, 0, &[]).unwrap();
     let seen = demand(&view, &whole(&view), SIZE, &Portion::default(), Some(0), PLENTY).unwrap();
-    assert_eq!((seen.wanted, seen.limit, seen.blocks.len()), (1, Limit::Memory, 16 * 16 * 16));
+    assert_eq!((seen.wanted, seen.limit, seen.blocks.len()), (1, LevelLimit::Memory, 16 * 16 * 16));
     // And as many levels as there may be take no longer for it.
     let pair = [of(256, LevelOrigin::Mean), of(128, LevelOrigin::Sampled)];
     let many: Vec<_> = pair.iter().cycle().take(62).cloned().collect();
     dataset.arrays[0].levels = [vec![fine], many, vec![coarse]].concat();
     let view = VolumeView::new(&dataset, 0, &[]).unwrap();
     let seen = demand(&view, &whole(&view), SIZE, &Portion::default(), Some(0), PLENTY).unwrap();
-    assert_eq!((seen.limit, seen.blocks.len()), (Limit::Memory, 16 * 16 * 16));
+    assert_eq!((seen.limit, seen.blocks.len()), (LevelLimit::Memory, 16 * 16 * 16));
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn the_wanted_level_is_sampled_before_it_is_made() {
     assert_eq!((near.wanted, steps(&near)), (0, vec![4, 0]));
     // The level shown in the end goes before the sharpness of the quick look.
     let tight = zoomed(0.6, middle.pool_bytes - 1);
-    assert_eq!((tight.wanted, tight.limit, steps(&tight)), (1, Limit::Screen, vec![4, 1]));
+    assert_eq!((tight.wanted, tight.limit, steps(&tight)), (1, LevelLimit::Screen, vec![4, 1]));
 }
 
 #[test]
@@ -264,13 +264,13 @@ fn a_forced_level_is_limited_by_what_is_seen_of_it() {
         demand(&view, camera, SIZE, &Portion::default(), Some(level), max_bytes).unwrap()
     };
     let coarser = force(&camera, 6, PLENTY);
-    assert_eq!((coarser.wanted, coarser.limit, coarser.blocks.len()), (6, Limit::Screen, 1));
+    assert_eq!((coarser.wanted, coarser.limit, coarser.blocks.len()), (6, LevelLimit::Screen, 1));
     let near = camera.orthographic().zoom(100.0);
     let finest = force(&near, 0, 8 << 30);
-    assert_eq!((finest.wanted, finest.limit), (0, Limit::Finest), "64 GiB, of which little is seen");
+    assert_eq!((finest.wanted, finest.limit), (0, LevelLimit::Finest), "64 GiB, of which little is seen");
     assert!(finest.pool_bytes <= 8 << 30);
     let whole_of_it = force(&camera, 0, 1 << 30);
-    assert_eq!((whole_of_it.wanted, whole_of_it.limit), (3, Limit::Memory), "the finest that fits");
+    assert_eq!((whole_of_it.wanted, whole_of_it.limit), (3, LevelLimit::Memory), "the finest that fits");
     assert!(demand(&view, &camera, SIZE, &Portion::default(), Some(9), PLENTY).is_err());
 }
 

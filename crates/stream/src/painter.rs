@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use array::{Error, ErrorKind, Result};
 use gpu::{Accept, GpuCaster, MissingBlocks};
-use render::{Cancel, Frame, Scene, Snapshot};
+use render::{Cancel, RenderedImage, Scene, Snapshot};
 
 use crate::tasks::blocking;
 
@@ -136,7 +136,7 @@ impl Painter {
         blocks: &Snapshot,
         missing_blocks: MissingBlocks,
         cancel: &Cancel,
-    ) -> Result<Frame> {
+    ) -> Result<RenderedImage> {
         let Some(caster) = self.opened.as_ref().filter(|_| self.is_gpu()) else {
             return render::cast(scene, blocks, cancel);
         };
@@ -150,7 +150,13 @@ impl Painter {
     }
 
     /// Handles an error of the graphics processor: draws the picture on the CPU, or returns the error.
-    fn instead(&self, error: Error, scene: &Scene, blocks: &Snapshot, cancel: &Cancel) -> Result<Frame> {
+    fn instead(
+        &self,
+        error: Error,
+        scene: &Scene,
+        blocks: &Snapshot,
+        cancel: &Cancel,
+    ) -> Result<RenderedImage> {
         match error.kind() {
             ErrorKind::Unsupported | ErrorKind::TooLarge if self.is_demanded => {
                 Err(error.context("`--device auto` or `--device cpu` draws it"))

@@ -54,8 +54,9 @@ pub(crate) fn first_array(dataset: &Dataset) -> Result<&ArrayInfo> {
     };
     let is_drawn = |array: &&ArrayInfo| array.meaning != Meaning::Text && thick_sides(array) >= 2;
     let drawn = dataset.arrays.iter().filter(is_drawn);
-    let rank_of =
-        |array: &&ArrayInfo| (rank(source(array).unwrap_or(array), &named), array.meaning != Meaning::Colors);
+    let rank_of = |array: &&ArrayInfo| {
+        (preference(source(array).unwrap_or(array), &named), array.meaning != Meaning::Colors)
+    };
     drawn.min_by_key(rank_of).ok_or_else(|| nothing_to_draw(dataset))
 }
 
@@ -95,9 +96,9 @@ fn with_axes(array: &ArrayInfo) -> String {
 }
 
 /// Order of arrays: the lowest is shown, the first of equal ones.
-type Rank = (bool, bool, bool, bool, bool, bool, Reverse<usize>, Reverse<u64>);
+type ArrayPreference = (bool, bool, bool, bool, bool, bool, Reverse<usize>, Reverse<u64>);
 
-fn rank(array: &ArrayInfo, named: &BTreeSet<String>) -> Rank {
+fn preference(array: &ArrayInfo, named: &BTreeSet<String>) -> ArrayPreference {
     let is_table = sides(array).any(|side| (2..LEAST_SIDE).contains(&side));
     let count = array.shape().iter().fold(1u64, |n, &side| n.saturating_mul(side));
     let with_sides = array.axes.iter().zip(array.shape());

@@ -21,7 +21,7 @@ pub enum SpaceAxis {
 
 /// A plane across one axis of the volume, opaque in the colors of the transfer function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Slice {
+pub struct ViewSlice {
     /// The axis that it lies across.
     pub axis: SpaceAxis,
     /// Index on that axis, at level 0; between whole numbers values are interpolated.
@@ -57,7 +57,7 @@ impl SpaceAxis {
     }
 }
 
-impl Slice {
+impl ViewSlice {
     /// Checks what serde does not: how many, finite positions.
     ///
     /// # Errors

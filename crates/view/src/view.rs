@@ -14,7 +14,7 @@ use crate::field::FieldType;
 use crate::fields::{FIELDS, MAX_FOV_RAD, MAX_WORLD, MIN_FOV_RAD};
 use crate::first::first_array;
 use crate::transfer::Looks;
-use crate::{ColorBy, Mode, Slice, SpaceAxis, Surface, Transfer};
+use crate::{ColorBy, Mode, SpaceAxis, Surface, Transfer, ViewSlice};
 
 /// The version of the schema that this crate writes and reads.
 pub const SCHEMA: u32 = 1;
@@ -43,7 +43,7 @@ pub enum Projection {
 
 /// Camera of a picture, in world space.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Camera {
+pub struct ViewCamera {
     /// Position of the eye, `[x, y, z]`.
     pub eye: [f64; 3],
     /// The point looked at, `[x, y, z]`.
@@ -86,7 +86,7 @@ pub struct View {
     pub level: Option<u8>,
     /// Camera; `None` lets the viewer choose one.
     #[serde(default)]
-    pub camera: Option<Camera>,
+    pub camera: Option<ViewCamera>,
     /// Which values are seen, and how.
     #[serde(default)]
     pub transfer: Option<Transfer>,
@@ -98,7 +98,7 @@ pub struct View {
     pub surfaces: Vec<Surface>,
     /// Slices, at most [`crate::MAX_SLICES`].
     #[serde(default)]
-    pub slices: Vec<Slice>,
+    pub slices: Vec<ViewSlice>,
     /// Rendering mode of the volume, in addition to isosurfaces and slices.
     #[serde(default)]
     pub mode: Mode,
@@ -345,7 +345,7 @@ impl View {
             by.check(self.mode)?;
         }
         Surface::check_all(&self.surfaces)?;
-        Slice::check_all(&self.slices)?;
+        ViewSlice::check_all(&self.slices)?;
         if let Some(clip) = &self.clip {
             check_clip(clip)?;
         }
@@ -406,7 +406,7 @@ pub(crate) fn indices(info: &ArrayInfo, time: u64, at: &BTreeMap<String, u64>) -
     indices.collect()
 }
 
-impl Camera {
+impl ViewCamera {
     fn check(&self) -> Result<()> {
         let all = [self.eye, self.target, self.up];
         if all.iter().flatten().any(|v| !v.is_finite() || v.abs() > MAX_WORLD) {
@@ -475,7 +475,7 @@ fn check_clip(clip: &[[f64; 3]; 2]) -> Result<()> {
     Err(Error::invalid(format!("expected a clip box from 0 to 1 with low below high, found {clip:?}")))
 }
 
-fn check_stereo(camera: Option<&Camera>) -> Result<()> {
+fn check_stereo(camera: Option<&ViewCamera>) -> Result<()> {
     match camera.map(|camera| camera.projection) {
         Some(Projection::Orthographic { .. }) => Err(Error::invalid(
             "expected a perspective camera for a stereo pair, found an orthographic one: parallel rays look the same to both eyes",

@@ -1,7 +1,7 @@
 //! Annotations of pictures: names, times, scales and legends, with the names of the data set.
 
 use array::{ArrayInfo, Attribute, Axis, AxisKind, Coordinates, Dataset, Result};
-use render::{ImageSize, Key, Notes, Span, TransferFunction, VolumeView};
+use render::{ImageSize, LegendKey, Notes, Span, TransferFunction, VolumeView};
 use stream::{camera_in, grid_color};
 use view::{Mode, View};
 
@@ -26,12 +26,12 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
     let colors = view.color_by.as_ref().zip(view.colors_in(dataset)?).and_then(|(by, (_, array, at))| {
         Some((values_of(array, &at), legend(by.map.as_deref()?, by.range?)))
     });
-    let color_of = |level: usize| Key {
+    let color_of = |level: usize| LegendKey {
         color: grid_color(level, array.levels.len()),
         text: format!("grids of level {level}"),
     };
-    let surfaces: Vec<Key> =
-        view.surfaces.iter().map(|s| Key::of_value(s.color, s.value, written(&array.units))).collect();
+    let surfaces: Vec<LegendKey> =
+        view.surfaces.iter().map(|s| LegendKey::of_value(s.color, s.value, written(&array.units))).collect();
     let has_grids = view.grids && dataset.grids_of(array).is_some();
     let levels = (0..if has_grids { array.levels.len() } else { 0 }).rev();
     let when = time_text(dataset, array, view.time);
@@ -39,7 +39,7 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
         // Names the array and the values of its surfaces, which have no colors of their own.
         Some((values, legend)) => {
             let at: Vec<String> =
-                view.surfaces.iter().map(|s| Key::of_value(s.color, s.value, "").text).collect();
+                view.surfaces.iter().map(|s| LegendKey::of_value(s.color, s.value, "").text).collect();
             let shown = if at.is_empty() { own } else { format!("{own} = {}", at.join(", ")) };
             (Some(format!("{shown}, colored by {values}")), values, Some(legend), Vec::new())
         }
@@ -96,7 +96,7 @@ fn time_text(dataset: &Dataset, array: &ArrayInfo, step: u64) -> Option<String> 
         dataset.find(&axis.name).ok().and_then(|(_, of_axis)| calendar(of_axis)).or_else(|| calendar(array));
     let step = least_step(&axis.coordinates);
     let date = array::time::date(value, step, &axis.units, own.as_deref().unwrap_or("standard"));
-    Some(date.unwrap_or_else(|| Key::of_value([0; 3], value, &axis.units).text))
+    Some(date.unwrap_or_else(|| LegendKey::of_value([0; 3], value, &axis.units).text))
 }
 
 /// Returns the minimum distance of consecutive samples; 0 if it is not known.

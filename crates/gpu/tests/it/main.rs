@@ -19,7 +19,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use common::{Synthetic, draw, points};
 use corridor_gpu::{Accept, CastStats, GpuCaster, MissingBlocks};
-use corridor_render::{BlockPool, Cancel, Frame, Image, ImageSize, OpacityPoint, Scene, TransferFunction};
+use corridor_render::{
+    BlockPool, Cancel, Image, ImageSize, OpacityPoint, RenderedImage, Scene, TransferFunction,
+};
 use glam::DVec3;
 
 /// Environment variable that makes tests fail if there is no graphics processor; one in software is enough.
@@ -37,7 +39,7 @@ fn caster(atlas_bytes: u64) -> Option<GpuCaster> {
     }
 }
 
-fn draw_on(caster: &GpuCaster, scene: &Scene, pool: &BlockPool) -> (Frame, CastStats) {
+fn draw_on(caster: &GpuCaster, scene: &Scene, pool: &BlockPool) -> (RenderedImage, CastStats) {
     caster.cast(scene, &pool.snapshot(), MissingBlocks::Complete, &Cancel::new()).unwrap()
 }
 

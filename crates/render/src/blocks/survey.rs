@@ -6,7 +6,7 @@
 use crate::blocks::cell_stats::ValueVariation;
 use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::{MissingValues, Voxel};
-use crate::simd::{Job, Simd};
+use crate::simd::{Simd, SimdJob};
 
 /// Finds value ranges and variations of the cells that a part of the ghost voxels touches; part 0 is the whole block.
 pub(crate) struct Survey<'a, T> {
@@ -15,7 +15,7 @@ pub(crate) struct Survey<'a, T> {
     pub(crate) missing: &'a MissingValues<T>,
 }
 
-impl<T: Voxel> Job for Survey<'_, T> {
+impl<T: Voxel> SimdJob for Survey<'_, T> {
     type Output = ();
 
     #[inline(always)]

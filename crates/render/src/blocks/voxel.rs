@@ -10,7 +10,7 @@ use array::{ByteOrder, DType, Decoding, ElementType, Meaning, Scalar};
 
 use crate::device::VoxelFormat;
 use crate::scene::color_map::{label_of, signed_label, unsigned_label};
-use crate::simd::{FAR, LANES, Offsets, Simd};
+use crate::simd::{FAR, LANES, PairOffsets, Simd};
 
 /// One voxel in the pool. See the module.
 pub(crate) trait Voxel: bytemuck::Pod + PartialOrd + Send + Sync {
@@ -44,7 +44,7 @@ pub(crate) trait Voxel: bytemuck::Pod + PartialOrd + Send + Sync {
     ///
     /// # Safety
     /// `data` can be read from every offset on for [`crate::simd::READ_AHEAD`] elements.
-    unsafe fn pairs<S: Simd>(simd: S, data: *const Self, at: &Offsets, scale: &PlaceScale) -> [S::F; 2];
+    unsafe fn pairs<S: Simd>(simd: S, data: *const Self, at: &PairOffsets, scale: &PlaceScale) -> [S::F; 2];
 }
 
 /// Returns the memory of an element of a type in the pool, bytes.
@@ -208,7 +208,7 @@ macro_rules! read_by_order {
 macro_rules! native_pairs {
     ($method:ident $(, $part:ident)*) => {
         #[inline(always)]
-        unsafe fn pairs<S: Simd>(simd: S, data: *const Self, at: &Offsets, _scale: &PlaceScale) -> [S::F; 2] {
+        unsafe fn pairs<S: Simd>(simd: S, data: *const Self, at: &PairOffsets, _scale: &PlaceScale) -> [S::F; 2] {
             // SAFETY: as the caller says.
             unsafe { simd.$method(data, at $(, _scale.$part)*) }
         }
@@ -399,7 +399,7 @@ impl<T: Voxel> MissingValues<T> {
         &self,
         simd: S,
         data: *const T,
-        at: &Offsets,
+        at: &PairOffsets,
         scale: &PlaceScale,
     ) -> [(S::F, S::M); 2] {
         let loaded = if T::WIDE {

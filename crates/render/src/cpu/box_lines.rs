@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use glam::{DVec3, Vec4};
 
 use crate::cpu::packet::rays::PacketRays;
-use crate::cpu::packet::size::{Lanes, PACKET_PIXELS, PACKET_SIDE};
+use crate::cpu::packet::size::{LaneValues, PACKET_PIXELS, PACKET_SIDE};
 use crate::cpu::slices::SliceHits;
 use crate::image::raster::line;
 use crate::scene::camera::Lens;
@@ -123,10 +123,10 @@ impl BoxLines {
 pub(crate) struct PacketLines<'a> {
     left: [&'a [LineFragment]; LANES],
     /// Length of a step along the camera's line of sight, and where sample 0 lies on it.
-    length: Lanes,
-    depth: Lanes,
+    length: LaneValues,
+    depth: LaneValues,
     /// Places where what is drawn of the volume begins and ends, in steps.
-    reach: [Lanes; 2],
+    reach: [LaneValues; 2],
 }
 
 impl PacketLines<'_> {

@@ -25,12 +25,12 @@ use crate::cpu::packet::size::{PACKET_PIXELS, PACKET_SIDE};
 use crate::cpu::slab_layers::{DepositLayers, SlabLayers, SlabTile};
 use crate::cpu::slices::{IntersectSlices, colors_of};
 use crate::scene::fidelity::{Fidelity, ShownSamples};
-use crate::simd::{Instructions, Job, LANES, Simd};
-use crate::{Cancel, DrawnPart, Image, ImagePart, PartialImage, Rect, Scene, Tally};
+use crate::simd::{Instructions, LANES, Simd, SimdJob};
+use crate::{Cancel, DrawnPart, Image, ImagePart, PartialImage, Rect, SampleTally, Scene};
 
 /// A picture and what it really shows.
 #[derive(Clone, Debug)]
-pub struct Frame {
+pub struct RenderedImage {
     /// Pixels.
     pub image: Image,
     /// Levels that the pixels show, and how complete they are.
@@ -42,7 +42,7 @@ pub struct Frame {
 ///
 /// # Errors
 /// `Invalid` for an impossible scene or blocks of another view; `Cancelled` when the flag was set.
-pub fn cast(scene: &Scene, blocks: &Snapshot, cancel: &Cancel) -> Result<Frame> {
+pub fn cast(scene: &Scene, blocks: &Snapshot, cancel: &Cancel) -> Result<RenderedImage> {
     cast_with(scene, blocks, cancel, Instructions::best())
 }
 
@@ -56,11 +56,11 @@ pub fn cast_with(
     blocks: &Snapshot,
     cancel: &Cancel,
     instructions: Instructions,
-) -> Result<Frame> {
+) -> Result<RenderedImage> {
     scene.check()?;
     let drawn = blocks.cast(scene, &ImagePart::whole(scene), cancel, instructions)?;
     let fidelity = drawn.tally.fidelity(scene)?;
-    Ok(Frame { image: Image { size: scene.size, rgba: drawn.image.finished(scene).rgba }, fidelity })
+    Ok(RenderedImage { image: Image { size: scene.size, rgba: drawn.image.finished(scene).rgba }, fidelity })
 }
 
 /// Draws a part of a scene from `blocks`, which belong to the scene's view and are those that the sub-volume
@@ -125,7 +125,7 @@ impl<T: Voxel> Caster<'_, T> {
         let shown = self.tiles().par_iter().map(draw).try_reduce(ShownSamples::default, both)?;
         let shown = self.said(shown);
         let image = image.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(DrawnPart { image, tally: Tally(shown), work: self.work() })
+        Ok(DrawnPart { image, tally: SampleTally(shown), work: self.work() })
     }
 
     /// The work that each block made, in samples drawn.
@@ -161,7 +161,7 @@ pub(crate) struct DrawnTile {
     pub(crate) shown: ShownSamples,
 }
 
-impl<T: Voxel> Job for TileJob<'_, '_, T> {
+impl<T: Voxel> SimdJob for TileJob<'_, '_, T> {
     type Output = DrawnTile;
 
     #[inline(always)]

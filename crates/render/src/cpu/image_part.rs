@@ -60,10 +60,10 @@ impl PartialImage {
 
 /// Counts of a caster: they tell what its partial images show.
 #[derive(Clone, Debug, Default)]
-pub struct Tally(pub(crate) ShownSamples);
+pub struct SampleTally(pub(crate) ShownSamples);
 
-impl Tally {
-    /// Size of [`Tally::to_bytes`].
+impl SampleTally {
+    /// Size of [`SampleTally::to_bytes`].
     pub const BYTES: usize = ShownSamples::WORDS * size_of::<u64>();
 
     /// Adds what another caster counted.
@@ -77,7 +77,7 @@ impl Tally {
         self.0.words().flat_map(u64::to_le_bytes).collect()
     }
 
-    /// Reads the bytes that [`Tally::to_bytes`] wrote.
+    /// Reads the bytes that [`SampleTally::to_bytes`] wrote.
     ///
     /// # Errors
     /// `Corrupt` when it is not of that size.
@@ -104,7 +104,7 @@ pub struct DrawnPart {
     /// Pixels.
     pub image: PartialImage,
     /// Counts that tell what the pixels show.
-    pub tally: Tally,
+    pub tally: SampleTally,
     /// Work that blocks made, in samples drawn.
     pub work: Vec<(BlockKey, f64)>,
 }

@@ -8,13 +8,13 @@ use glam::{DVec3, Vec4};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::{PacketRays, UniformRegion};
-use crate::cpu::packet::size::Lanes;
+use crate::cpu::packet::size::LaneValues;
 use crate::cpu::palette::Palette;
 use crate::cpu::samples::lookup::PlaceValues;
 use crate::cpu::samples::shading::Shading;
 use crate::isosurface::hits::Hit;
 use crate::scene::fidelity::ShownSamples;
-use crate::simd::{LANES, Simd, Step};
+use crate::simd::{LANES, Simd, SimdStep};
 use crate::{Scene, Slice};
 
 /// The nearest slice of each ray.
@@ -41,7 +41,7 @@ impl Slices {
 /// Intersections of sixteen rays with one slice.
 struct PlaneHits {
     /// Distances in steps of the ray.
-    steps: Lanes,
+    steps: LaneValues,
     /// Positions in volume space.
     at: [DVec3; LANES],
     /// One bit per ray that meets it, before any other slice.
@@ -82,7 +82,7 @@ pub(crate) struct IntersectSlices<'a, 'b, T> {
     pub(crate) shown: &'a mut ShownSamples,
 }
 
-impl<S: Simd, T: Voxel> Step<S> for IntersectSlices<'_, '_, T> {
+impl<S: Simd, T: Voxel> SimdStep<S> for IntersectSlices<'_, '_, T> {
     type Output = SliceHits;
 
     #[inline(always)]

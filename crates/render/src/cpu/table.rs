@@ -46,7 +46,7 @@ pub(crate) const ERROR_PER_BEND: f32 = 1.0 / 8.0;
 
 /// Premultiplied colors and opacities of samples of one length.
 #[derive(Debug)]
-pub(crate) struct Entries {
+pub(crate) struct TableEntries {
     /// Red, green, blue, opacity, the first lowest.
     pub(crate) packed: Box<[u64; ENTRIES]>,
     /// Value of one unit of a component's 16-bit number.
@@ -61,9 +61,9 @@ const ORDER_BEND: f64 = 1.0 / 32.0;
 #[derive(Debug)]
 pub(crate) struct TransferTable {
     /// Entries for whole samples and for parts: see [`PARTS`].
-    pub(crate) parts: [Entries; 3],
+    pub(crate) parts: [TableEntries; 3],
     /// Entries for 2 and 4 whole samples at once.
-    pub(crate) longer: [Entries; 2],
+    pub(crate) longer: [TableEntries; 2],
     /// Sum of what the slope of opacity (of whole samples, per entry) changes by, and of changes of color where
     /// opacity is high (see [`ORDER_BEND`]), up to and with each entry.
     pub(crate) bends: Box<[f32; ENTRIES]>,
@@ -80,7 +80,7 @@ pub(crate) struct TransferTable {
     own: Option<OwnColors>,
 }
 
-impl Entries {
+impl TableEntries {
     fn new(entry: impl Fn(usize) -> Vec4) -> Self {
         const FULL: f32 = u16::MAX as f32;
         let entries: Vec<Vec4> = (0..ENTRIES).map(entry).collect();
@@ -95,7 +95,7 @@ impl Entries {
         Self { packed, unit: most / FULL }
     }
 
-    /// The entries nearest to sixteen places, whose components are so many [units](Entries::unit); those of 0 for NaN.
+    /// The entries nearest to sixteen places, whose components are so many [units](TableEntries::unit); those of 0 for NaN.
     #[inline(always)]
     #[expect(unsafe_code, reason = "read at places that were clamped before")]
     pub(crate) fn at<S: Simd>(&self, simd: S, places: S::F) -> [S::F; 4] {
@@ -131,7 +131,7 @@ impl TransferTable {
             .map(|i| (interpolate(&colors, transfer.range, value(i)), transfer.opacity_at(value(i))))
             .collect();
         let entries = |thickness: f64| {
-            Entries::new(|i| premultiplied(samples[i].0, corrected(samples[i].1, thickness)))
+            TableEntries::new(|i| premultiplied(samples[i].0, corrected(samples[i].1, thickness)))
         };
         let parts = PARTS.map(|parts| entries(thickness / f64::from(parts)));
         let longer = [2.0, 4.0].map(|times| entries(thickness * times));

@@ -121,7 +121,7 @@ pub struct PreparedBlock {
     /// Axes along which it begins beside a coarser block.
     pub fade: BVec3,
     /// Tells its present content from all others.
-    pub stamp: Stamp,
+    pub stamp: BlockStamp,
     /// Range of [`VoxelFormat::Relative`]: stored value = `low + span * voxel`.
     pub relative: Option<Relative>,
     slot: u32,
@@ -129,9 +129,9 @@ pub struct PreparedBlock {
 
 /// Tells contents of blocks apart, also of those that are gone; keeps none of them in memory.
 #[derive(Clone, Debug)]
-pub struct Stamp(Weak<dyn Any + Send + Sync>);
+pub struct BlockStamp(Weak<dyn Any + Send + Sync>);
 
-impl Stamp {
+impl BlockStamp {
     /// True where the content is in no pool and no picture any more.
     #[must_use]
     pub fn is_gone(&self) -> bool {
@@ -148,15 +148,15 @@ pub struct CellsOf {
     isovalues: Arc<[u64]>,
 }
 
-impl PartialEq for Stamp {
+impl PartialEq for BlockStamp {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::addr_eq(self.0.as_ptr(), other.0.as_ptr())
     }
 }
 
-impl Eq for Stamp {}
+impl Eq for BlockStamp {}
 
-impl Hash for Stamp {
+impl Hash for BlockStamp {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // As long as it lives, nothing else has this address.
         self.0.as_ptr().cast::<()>().hash(state);
@@ -264,7 +264,7 @@ impl Prepared {
     /// # Panics
     /// With a block of another picture.
     #[must_use]
-    pub fn voxels(&self, block: &PreparedBlock) -> Voxels<'_> {
+    pub fn voxels(&self, block: &PreparedBlock) -> VoxelBytes<'_> {
         each_blocks!(&self.blocks_at_hand.blocks, blocks => voxels_of(blocks, block))
     }
 
@@ -305,7 +305,7 @@ impl Prepared {
 }
 
 /// The bytes of a block's voxels, borrowed from the pool where they need not change.
-pub type Voxels<'a> = Cow<'a, [u8]>;
+pub type VoxelBytes<'a> = Cow<'a, [u8]>;
 
 impl<T: Voxel> CastContext<'_, T> {
     /// Creates the result of [`prepare`].
@@ -395,7 +395,7 @@ impl<T: Voxel> CastContext<'_, T> {
                 sides: (!surfaces.is_empty()).then(|| Sides::new(&block.cells, surfaces)),
                 peaks: extreme.and_then(|extreme| extreme.peaks(slot)).map(prepared_peaks),
                 fade: self.fades[slot as usize],
-                stamp: Stamp(Arc::downgrade(&any)),
+                stamp: BlockStamp(Arc::downgrade(&any)),
                 relative: T::WIDE.then(|| relative_to(&block.cells)),
                 slot,
             }
@@ -410,11 +410,11 @@ impl<T: Voxel> CastContext<'_, T> {
 }
 
 /// Voxels of a block as [`Prepared::voxels`] gives them.
-fn voxels_of<'a, T: Voxel>(blocks: &'a BlockTable<T>, block: &PreparedBlock) -> Voxels<'a> {
+fn voxels_of<'a, T: Voxel>(blocks: &'a BlockTable<T>, block: &PreparedBlock) -> VoxelBytes<'a> {
     let data = &blocks.resident(block.slot).data;
     match block.relative {
-        Some(relative) => Voxels::Owned(relative_bytes(data, relative, &blocks.missing)),
-        None => Voxels::Borrowed(bytemuck::cast_slice(data)),
+        Some(relative) => VoxelBytes::Owned(relative_bytes(data, relative, &blocks.missing)),
+        None => VoxelBytes::Borrowed(bytemuck::cast_slice(data)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The operator `over` on rows of pixels: what lies in front stays, what lies behind is seen through it.
 
-use crate::simd::{Instructions, Job, Simd};
+use crate::simd::{Instructions, Simd, SimdJob};
 
 /// Puts pixels behind others: `front + behind * (1 - opacity of front)` takes the place of `front`. Premultiplied RGBA,
 /// so the operator is associative, and pieces may be joined in any grouping that keeps their order. Pixels without
@@ -19,7 +19,7 @@ struct Over<'a> {
     behind: &'a [[f32; 4]],
 }
 
-impl Job for Over<'_> {
+impl SimdJob for Over<'_> {
     type Output = ();
 
     #[inline(always)]

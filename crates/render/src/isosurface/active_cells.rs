@@ -5,7 +5,7 @@
 
 use crate::blocks::resident::{BlockLayout, Resident};
 use crate::blocks::voxel::{MissingValues, Voxel, above};
-use crate::simd::{Job, READ_AHEAD, Simd, each_axis};
+use crate::simd::{READ_AHEAD, Simd, SimdJob, each_axis};
 
 /// Bit set over the cells of eight voxels of a block: set where a surface or a missing voxel may be.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ pub(crate) struct FindActiveCells<'a, T> {
     pub(crate) isovalues: &'a [f64],
 }
 
-impl<T: Voxel> Job for FindActiveCells<'_, T> {
+impl<T: Voxel> SimdJob for FindActiveCells<'_, T> {
     type Output = ActiveCells;
 
     #[inline(always)]
@@ -171,7 +171,7 @@ mod tests {
     /// Asks for each cell of a row, and one beyond it at both ends.
     struct Ask<'a>(&'a ActiveCells);
 
-    impl Job for Ask<'_> {
+    impl SimdJob for Ask<'_> {
         type Output = Vec<u32>;
 
         #[inline(always)]

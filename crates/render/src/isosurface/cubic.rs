@@ -8,7 +8,7 @@
 
 use glam::DVec3;
 
-use crate::cpu::packet::size::Lanes;
+use crate::cpu::packet::size::LaneValues;
 use crate::simd::LANES;
 
 /// Eight values; bits of their number: 1 x, 2 y, 4 z.
@@ -77,7 +77,7 @@ fn face([a0, a1]: [f64; 2], [b0, b1]: [f64; 2], start: DVec3, step: DVec3) -> [f
 
 /// One [`RayCubic`] for each of sixteen rays.
 #[derive(Clone, Debug)]
-pub(crate) struct Cubics([Lanes; 4]);
+pub(crate) struct Cubics([LaneValues; 4]);
 
 impl Cubics {
     pub(crate) const ZERO: Self = Self([[0.0; LANES]; 4]);
@@ -99,7 +99,12 @@ impl Cubics {
     /// cubic's values at `low` and `high` must lie on different sides of the value; otherwise the result is
     /// any place between them.
     #[inline(always)]
-    pub(crate) fn crossing(&self, values: &Lanes, mut low: Lanes, mut high: Lanes) -> Lanes {
+    pub(crate) fn crossing(
+        &self,
+        values: &LaneValues,
+        mut low: LaneValues,
+        mut high: LaneValues,
+    ) -> LaneValues {
         let (mut at, mut side) = ([0.0; LANES], [0.0; LANES]);
         for lane in 0..LANES {
             let cubic = self.of(lane);

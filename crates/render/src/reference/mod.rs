@@ -14,7 +14,7 @@ use view::{Mode, Projection};
 use crate::{Image, Scene};
 
 /// All voxels of level 0.
-pub trait Voxels: Sync {
+pub trait ReferenceVoxels: Sync {
     /// Shape `[z, y, x]`.
     fn shape(&self) -> [u64; 3];
     /// The decoded value of the voxel `[x, y, z]`, which lies in the shape.
@@ -22,13 +22,17 @@ pub trait Voxels: Sync {
 }
 
 /// All pixels of a scene's picture, in the colors of its own values. What the scene says of quality is ignored but for the step.
-pub fn cast(scene: &Scene, voxels: &impl Voxels) -> Image {
+pub fn cast(scene: &Scene, voxels: &impl ReferenceVoxels) -> Image {
     cast_colored_by(scene, voxels, None)
 }
 
 /// Draws all pixels of a scene's picture. If the scene takes its colors from another array, they are those of
 /// `color_by`, an array of intensities.
-pub fn cast_colored_by(scene: &Scene, voxels: &impl Voxels, color_by: Option<&dyn Voxels>) -> Image {
+pub fn cast_colored_by(
+    scene: &Scene,
+    voxels: &impl ReferenceVoxels,
+    color_by: Option<&dyn ReferenceVoxels>,
+) -> Image {
     let (width, height) = (scene.size.width, scene.size.height);
     let caster = ReferenceCaster { color_by, ..ReferenceCaster::new(scene, voxels) };
     let rgba = (0..height).flat_map(|row| (0..width).map(move |column| [column, row]));
@@ -36,7 +40,7 @@ pub fn cast_colored_by(scene: &Scene, voxels: &impl Voxels, color_by: Option<&dy
 }
 
 /// Some `[column, row]` of it, on all threads: premultiplied RGBA.
-pub fn cast_pixels(scene: &Scene, voxels: &impl Voxels, pixels: &[[u32; 2]]) -> Vec<[f32; 4]> {
+pub fn cast_pixels(scene: &Scene, voxels: &impl ReferenceVoxels, pixels: &[[u32; 2]]) -> Vec<[f32; 4]> {
     use rayon::prelude::*;
     let caster = ReferenceCaster::new(scene, voxels);
     pixels.par_iter().map(|&pixel| caster.pixel(pixel)).collect()
@@ -47,7 +51,7 @@ struct ReferenceCaster<'a, V> {
     scene: &'a Scene,
     voxels: &'a V,
     /// Array that gives the colors, if another one does.
-    color_by: Option<&'a dyn Voxels>,
+    color_by: Option<&'a dyn ReferenceVoxels>,
     classes: Classes,
     step_world: f64,
     volume_from_world: DAffine3,
@@ -56,7 +60,7 @@ struct ReferenceCaster<'a, V> {
 /// Hit of a ray: place along the ray with the value there, and the color.
 type PlacedColor = ((f64, f64), DVec4);
 
-impl<'a, V: Voxels> ReferenceCaster<'a, V> {
+impl<'a, V: ReferenceVoxels> ReferenceCaster<'a, V> {
     fn new(scene: &'a Scene, voxels: &'a V) -> Self {
         let density = if matches!(scene.mode, Mode::Maximum | Mode::Minimum) { 2.0 } else { 1.0 };
         let step_world = scene.view.spacing_world(0) * scene.quality.step / density;
@@ -106,7 +110,7 @@ impl<'a, V: Voxels> ReferenceCaster<'a, V> {
 
 /// Interpolates between the eight voxels around a place in voxels of level 0; outside, the outermost ones go on.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the shape")]
-fn trilinear<V: Voxels + ?Sized>(voxels: &V, place: DVec3) -> f64 {
+fn trilinear<V: ReferenceVoxels + ?Sized>(voxels: &V, place: DVec3) -> f64 {
     let [z, y, x] = voxels.shape().map(|n| n as f64 - 1.0);
     let last = DVec3::new(x, y, z);
     let place = place.clamp(DVec3::ZERO, last);
@@ -132,7 +136,7 @@ struct ReferenceRay<'a, 'b, V> {
     step: DVec3,
 }
 
-impl<V: Voxels> ReferenceRay<'_, '_, V> {
+impl<V: ReferenceVoxels> ReferenceRay<'_, '_, V> {
     fn color(&self) -> DVec4 {
         let scene = self.caster.scene;
         let values = || self.samples().filter(|&i| self.is_drawn(i)).map(|i| self.value_at(i));

@@ -2,7 +2,7 @@
 
 use glam::{DVec3, DVec4};
 
-use super::{ReferenceCaster, ReferenceRay, Voxels};
+use super::{ReferenceCaster, ReferenceRay, ReferenceVoxels};
 use crate::{Isosurface, LightShares};
 
 /// A crossing: where along the ray and at which value, and of which surface.
@@ -18,7 +18,11 @@ const PARTS: u32 = 64;
 const HAIR: f64 = 1e-10;
 
 /// All crossings from `start` on, before `end`, in order.
-pub(super) fn hits<V: Voxels>(ray: &ReferenceRay<'_, '_, V>, start: f64, end: f64) -> Vec<ReferenceHit> {
+pub(super) fn hits<V: ReferenceVoxels>(
+    ray: &ReferenceRay<'_, '_, V>,
+    start: f64,
+    end: f64,
+) -> Vec<ReferenceHit> {
     let wanted = &ray.caster.scene.surfaces;
     let part = |i: u32| start + (end - start) * f64::from(i) / f64::from(PARTS);
     let values: Vec<f64> =
@@ -53,7 +57,12 @@ impl ReferenceHit {
 }
 
 /// A premultiplied color in the light at a place in voxels of level 0, seen along `step` (world).
-pub(super) fn lit<V: Voxels>(caster: &ReferenceCaster<'_, V>, color: DVec4, p: DVec3, step: DVec3) -> DVec4 {
+pub(super) fn lit<V: ReferenceVoxels>(
+    caster: &ReferenceCaster<'_, V>,
+    color: DVec4,
+    p: DVec3,
+    step: DVec3,
+) -> DVec4 {
     const NEAR: f64 = 1e-6;
     let cell = p.floor();
     let inside = p.clamp(cell + 2.0 * NEAR, cell + 1.0 - 2.0 * NEAR);

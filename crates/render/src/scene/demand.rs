@@ -19,7 +19,7 @@ use crate::{Camera, ImageSize, Portion, VolumeView};
 
 /// Reason why the wanted level is not finer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum LevelLimit {
     /// A finer one would not be seen: its voxels are smaller than pixels.
     Screen,
     /// A finer one would not fit the bytes allowed.
@@ -43,7 +43,7 @@ pub struct Demand {
     /// Number of the level to be shown in the end.
     pub wanted: u8,
     /// Why not a finer one.
-    pub limit: Limit,
+    pub limit: LevelLimit,
     /// Blocks, most important first.
     pub blocks: Vec<Demanded>,
     /// Cost of these blocks in a [`BlockPool`](crate::BlockPool), bytes; at most what was allowed, unless not even the coarsest
@@ -100,9 +100,9 @@ pub fn demand_of(
         .find_map(|level_index| finder.ladder(level_index, max_bytes).map(|found| (level_index, found)))
         .unwrap_or_else(|| (coarsest, finder.afresh().climb(&[coarsest], usize::MAX).unwrap_or_default()));
     let limit = match level_index {
-        r if r > first => Limit::Memory,
-        0 => Limit::Finest,
-        _ => Limit::Screen,
+        r if r > first => LevelLimit::Memory,
+        0 => LevelLimit::Finest,
+        _ => LevelLimit::Screen,
     };
     Ok(Demand { wanted: view.levels[level_index].number, limit, blocks, pool_bytes })
 }

@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 
 use super::inserts::{eight_pairs_of_bytes, four_words};
-use super::lanes::{FAR, Job, LANES, Offsets, Simd, Step};
+use super::lanes::{FAR, LANES, PairOffsets, Simd, SimdJob, SimdStep};
 use super::probe::Gather;
 
 /// The proof that the processor has AVX2 and FMA, and how it gathers best.
@@ -24,9 +24,9 @@ impl Avx2 {
     }
 
     /// Runs a job, compiled for these instructions.
-    pub(super) fn run<J: Job>(self, job: J) -> J::Output {
+    pub(super) fn run<J: SimdJob>(self, job: J) -> J::Output {
         #[target_feature(enable = "avx2,fma,bmi2")]
-        fn inner<J: Job>(simd: Avx2, job: J) -> J::Output {
+        fn inner<J: SimdJob>(simd: Avx2, job: J) -> J::Output {
             job.run(simd)
         }
         // SAFETY: `self` is the proof that they are here.
@@ -35,15 +35,15 @@ impl Avx2 {
 }
 
 /// Lanes 0 to 7 and 8 to 15.
-type Floats = [__m256; 2];
-type Whole = [__m256i; 2];
+type Avx2Floats = [__m256; 2];
+type Avx2Integers = [__m256i; 2];
 
 /// Two 64-bit values at the offsets of `lane` and the next one, counted in `size` bytes.
 ///
 /// # Safety
 /// `data` can be read at every offset.
 #[inline(always)]
-unsafe fn two(data: *const u8, at: &Offsets, size: usize, lane: usize) -> __m128d {
+unsafe fn two(data: *const u8, at: &PairOffsets, size: usize, lane: usize) -> __m128d {
     // SAFETY: as the caller says.
     unsafe {
         let first = _mm_load_sd(data.add(at[lane] as usize * size).cast());
@@ -56,7 +56,7 @@ unsafe fn two(data: *const u8, at: &Offsets, size: usize, lane: usize) -> __m128
 /// # Safety
 /// The processor has AVX2; `data` can be read at every offset.
 #[inline(always)]
-unsafe fn split_half(data: *const u8, at: &Offsets, size: usize, lane: usize) -> [__m256; 2] {
+unsafe fn split_half(data: *const u8, at: &PairOffsets, size: usize, lane: usize) -> [__m256; 2] {
     // SAFETY: as the caller says.
     unsafe {
         // Of every four lanes the first two lie in one register, the others in the other, as `shuffle` wants it.
@@ -72,7 +72,7 @@ unsafe fn split_half(data: *const u8, at: &Offsets, size: usize, lane: usize) ->
 /// # Safety
 /// As [`split_half`].
 #[inline(always)]
-unsafe fn split(data: *const u8, at: &Offsets, size: usize) -> [Floats; 2] {
+unsafe fn split(data: *const u8, at: &PairOffsets, size: usize) -> [Avx2Floats; 2] {
     // SAFETY: as the caller says.
     let ([a, b], [c, d]) = unsafe { (split_half(data, at, size, 0), split_half(data, at, size, 8)) };
     [[a, c], [b, d]]
@@ -83,7 +83,7 @@ unsafe fn split(data: *const u8, at: &Offsets, size: usize) -> [Floats; 2] {
 /// # Safety
 /// The processor has AVX2; `data` can be read at every offset, counted in `SCALE` bytes.
 #[inline(always)]
-unsafe fn gather_half<const SCALE: i32>(data: *const i64, at: &Offsets, lane: usize) -> [__m256; 2] {
+unsafe fn gather_half<const SCALE: i32>(data: *const i64, at: &PairOffsets, lane: usize) -> [__m256; 2] {
     // SAFETY: as the caller says.
     unsafe {
         let low = _mm_loadu_si128(at.as_ptr().add(lane).cast());
@@ -102,7 +102,7 @@ unsafe fn gather_half<const SCALE: i32>(data: *const i64, at: &Offsets, lane: us
 /// # Safety
 /// As [`gather_half`].
 #[inline(always)]
-unsafe fn gather_split<const SCALE: i32>(data: *const i64, at: &Offsets) -> [Floats; 2] {
+unsafe fn gather_split<const SCALE: i32>(data: *const i64, at: &PairOffsets) -> [Avx2Floats; 2] {
     // SAFETY: as the caller says.
     let ([a, b], [c, d]) = unsafe { (gather_half::<SCALE>(data, at, 0), gather_half::<SCALE>(data, at, 8)) };
     [[a, c], [b, d]]
@@ -113,7 +113,7 @@ unsafe fn gather_split<const SCALE: i32>(data: *const i64, at: &Offsets) -> [Flo
 /// # Safety
 /// The processor has AVX2; `data` can be read at every offset.
 #[inline(always)]
-unsafe fn words(data: *const u16, at: &Offsets, lane: usize, gather: Gather) -> __m256i {
+unsafe fn words(data: *const u16, at: &PairOffsets, lane: usize, gather: Gather) -> __m256i {
     // SAFETY: as the caller says.
     unsafe {
         if gather == Gather::Hardware {
@@ -129,7 +129,7 @@ unsafe fn words(data: *const u16, at: &Offsets, lane: usize, gather: Gather) -> 
 /// # Safety
 /// The processor has AVX2; `data` can be read at every offset for two bytes (four with hardware gathers).
 #[inline(always)]
-unsafe fn bytes(data: *const u8, at: &Offsets, lane: usize, gather: Gather) -> __m256i {
+unsafe fn bytes(data: *const u8, at: &PairOffsets, lane: usize, gather: Gather) -> __m256i {
     // SAFETY: as the caller says.
     unsafe {
         if gather == Gather::Hardware {
@@ -145,7 +145,7 @@ unsafe fn bytes(data: *const u8, at: &Offsets, lane: usize, gather: Gather) -> _
 /// # Safety
 /// The processor has AVX2; `data` can be read at their offsets for two elements.
 #[inline(always)]
-unsafe fn places(data: *const f64, at: &Offsets, lane: usize, origin: f64, gain: f64) -> __m128 {
+unsafe fn places(data: *const f64, at: &PairOffsets, lane: usize, origin: f64, gain: f64) -> __m128 {
     // SAFETY: as the caller says.
     unsafe {
         let first = _mm_loadu_pd(data.add(at[lane] as usize));
@@ -161,7 +161,13 @@ unsafe fn places(data: *const f64, at: &Offsets, lane: usize, origin: f64, gain:
 /// # Safety
 /// As [`places`].
 #[inline(always)]
-unsafe fn eight_places(data: *const f64, at: &Offsets, lane: usize, origin: f64, gain: f64) -> [__m256; 2] {
+unsafe fn eight_places(
+    data: *const f64,
+    at: &PairOffsets,
+    lane: usize,
+    origin: f64,
+    gain: f64,
+) -> [__m256; 2] {
     // SAFETY: as the caller says.
     unsafe {
         let (first, third) = (places(data, at, lane, origin, gain), places(data, at, lane + 4, origin, gain));
@@ -226,15 +232,15 @@ macro_rules! both {
 }
 
 impl Simd for Avx2 {
-    type F = Floats;
-    type U = Whole;
-    type M = Floats;
+    type F = Avx2Floats;
+    type U = Avx2Integers;
+    type M = Avx2Floats;
 
     #[inline(always)]
-    fn call<J: Step<Self>>(self, step: J) -> J::Output {
+    fn call<J: SimdStep<Self>>(self, step: J) -> J::Output {
         #[target_feature(enable = "avx2,fma,bmi2")]
         #[inline(never)]
-        fn inner<J: Step<Avx2>>(simd: Avx2, step: J) -> J::Output {
+        fn inner<J: SimdStep<Avx2>>(simd: Avx2, step: J) -> J::Output {
             step.run(simd)
         }
         // SAFETY: `self` is the proof that they are here.
@@ -242,45 +248,45 @@ impl Simd for Avx2 {
     }
 
     both! {
-        add(a: Floats, b: Floats) -> Floats = _mm256_add_ps;
-        sub(a: Floats, b: Floats) -> Floats = _mm256_sub_ps;
-        mul(a: Floats, b: Floats) -> Floats = _mm256_mul_ps;
-        mul_add(a: Floats, b: Floats, c: Floats) -> Floats = _mm256_fmadd_ps;
-        min(a: Floats, b: Floats) -> Floats = _mm256_min_ps;
-        max(a: Floats, b: Floats) -> Floats = _mm256_max_ps;
-        div(a: Floats, b: Floats) -> Floats = _mm256_div_ps;
-        sqrt(a: Floats) -> Floats = _mm256_sqrt_ps;
-        truncate(a: Floats) -> Whole = _mm256_cvttps_epi32;
-        to_float(a: Whole) -> Floats = _mm256_cvtepi32_ps;
-        add_u(a: Whole, b: Whole) -> Whole = _mm256_add_epi32;
-        mul_u(a: Whole, b: Whole) -> Whole = _mm256_mullo_epi32;
-        lt(a: Floats, b: Floats) -> Floats = _mm256_cmp_ps::<_CMP_LT_OQ>;
-        ge(a: Floats, b: Floats) -> Floats = _mm256_cmp_ps::<_CMP_GE_OQ>;
-        eq(a: Floats, b: Floats) -> Floats = _mm256_cmp_ps::<_CMP_EQ_OQ>;
-        and(a: Floats, b: Floats) -> Floats = _mm256_and_ps;
-        or(a: Floats, b: Floats) -> Floats = _mm256_or_ps;
+        add(a: Avx2Floats, b: Avx2Floats) -> Avx2Floats = _mm256_add_ps;
+        sub(a: Avx2Floats, b: Avx2Floats) -> Avx2Floats = _mm256_sub_ps;
+        mul(a: Avx2Floats, b: Avx2Floats) -> Avx2Floats = _mm256_mul_ps;
+        mul_add(a: Avx2Floats, b: Avx2Floats, c: Avx2Floats) -> Avx2Floats = _mm256_fmadd_ps;
+        min(a: Avx2Floats, b: Avx2Floats) -> Avx2Floats = _mm256_min_ps;
+        max(a: Avx2Floats, b: Avx2Floats) -> Avx2Floats = _mm256_max_ps;
+        div(a: Avx2Floats, b: Avx2Floats) -> Avx2Floats = _mm256_div_ps;
+        sqrt(a: Avx2Floats) -> Avx2Floats = _mm256_sqrt_ps;
+        truncate(a: Avx2Floats) -> Avx2Integers = _mm256_cvttps_epi32;
+        to_float(a: Avx2Integers) -> Avx2Floats = _mm256_cvtepi32_ps;
+        add_u(a: Avx2Integers, b: Avx2Integers) -> Avx2Integers = _mm256_add_epi32;
+        mul_u(a: Avx2Integers, b: Avx2Integers) -> Avx2Integers = _mm256_mullo_epi32;
+        lt(a: Avx2Floats, b: Avx2Floats) -> Avx2Floats = _mm256_cmp_ps::<_CMP_LT_OQ>;
+        ge(a: Avx2Floats, b: Avx2Floats) -> Avx2Floats = _mm256_cmp_ps::<_CMP_GE_OQ>;
+        eq(a: Avx2Floats, b: Avx2Floats) -> Avx2Floats = _mm256_cmp_ps::<_CMP_EQ_OQ>;
+        and(a: Avx2Floats, b: Avx2Floats) -> Avx2Floats = _mm256_and_ps;
+        or(a: Avx2Floats, b: Avx2Floats) -> Avx2Floats = _mm256_or_ps;
     }
 
     #[inline(always)]
-    fn splat(self, v: f32) -> Floats {
+    fn splat(self, v: f32) -> Avx2Floats {
         // SAFETY: `self` is the proof that the processor has this instruction.
         [unsafe { _mm256_set1_ps(v) }; 2]
     }
 
     #[inline(always)]
-    fn splat_u(self, v: u32) -> Whole {
+    fn splat_u(self, v: u32) -> Avx2Integers {
         // SAFETY: `self` is the proof that the processor has this instruction.
         [unsafe { _mm256_set1_epi32(v.cast_signed()) }; 2]
     }
 
     #[inline(always)]
-    fn load(self, v: &[f32; LANES]) -> Floats {
+    fn load(self, v: &[f32; LANES]) -> Avx2Floats {
         // SAFETY: both halves lie in the array; `self` is the proof of the instruction.
         unsafe { [_mm256_loadu_ps(v.as_ptr()), _mm256_loadu_ps(v.as_ptr().add(8))] }
     }
 
     #[inline(always)]
-    fn store(self, v: Floats) -> [f32; LANES] {
+    fn store(self, v: Avx2Floats) -> [f32; LANES] {
         let mut to = [0.0; LANES];
         // SAFETY: both halves lie in the array; `self` is the proof of the instruction.
         unsafe {
@@ -291,7 +297,7 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn store_u(self, v: Whole) -> [u32; LANES] {
+    fn store_u(self, v: Avx2Integers) -> [u32; LANES] {
         let mut to = [0; LANES];
         // SAFETY: both halves lie in the array; `self` is the proof of the instruction.
         unsafe {
@@ -302,20 +308,20 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn select(self, m: Floats, a: Floats, b: Floats) -> Floats {
+    fn select(self, m: Avx2Floats, a: Avx2Floats, b: Avx2Floats) -> Avx2Floats {
         // SAFETY: `self` is the proof that the processor has this instruction.
         unsafe { [_mm256_blendv_ps(b[0], a[0], m[0]), _mm256_blendv_ps(b[1], a[1], m[1])] }
     }
 
     #[inline(always)]
-    fn bits(self, m: Floats) -> u32 {
+    fn bits(self, m: Avx2Floats) -> u32 {
         // SAFETY: `self` is the proof that the processor has this instruction.
         let (low, high) = unsafe { (_mm256_movemask_ps(m[0]), _mm256_movemask_ps(m[1])) };
         low.cast_unsigned() | high.cast_unsigned() << 8
     }
 
     #[inline(always)]
-    fn least(self, a: Floats) -> f32 {
+    fn least(self, a: Avx2Floats) -> f32 {
         // SAFETY: `self` is the proof that the processor has these instructions.
         unsafe {
             let eight = _mm256_min_ps(a[0], a[1]);
@@ -326,7 +332,7 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn entries(self, table: *const u64, at: &Offsets) -> [Floats; 4] {
+    unsafe fn entries(self, table: *const u64, at: &PairOffsets) -> [Avx2Floats; 4] {
         // SAFETY: as the caller says; `self` is the proof of the instructions.
         unsafe {
             let [low, high] = if self.gather == Gather::Hardware {
@@ -343,7 +349,7 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn numbers(self, table: *const f32, at: &Offsets) -> Floats {
+    unsafe fn numbers(self, table: *const f32, at: &PairOffsets) -> Avx2Floats {
         // SAFETY: as the caller says; `self` is the proof of the instructions.
         unsafe {
             let (low, high) = (at.as_ptr().cast(), at.as_ptr().add(8).cast());
@@ -355,7 +361,7 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn pairs_u8(self, data: *const u8, at: &Offsets) -> [Floats; 2] {
+    unsafe fn pairs_u8(self, data: *const u8, at: &PairOffsets) -> [Avx2Floats; 2] {
         // SAFETY: as the caller says; `self` is the proof of the instructions.
         let ([a, b], [c, d]) = unsafe {
             (lowest_bytes(bytes(data, at, 0, self.gather)), lowest_bytes(bytes(data, at, 8, self.gather)))
@@ -364,7 +370,7 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn pairs_u16(self, data: *const u16, at: &Offsets) -> [Floats; 2] {
+    unsafe fn pairs_u16(self, data: *const u16, at: &PairOffsets) -> [Avx2Floats; 2] {
         // SAFETY: as the caller says; `self` is the proof of the instructions.
         let ([a, b], [c, d]) =
             unsafe { (halves(words(data, at, 0, self.gather)), halves(words(data, at, 8, self.gather))) };
@@ -372,7 +378,7 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn pairs_i16(self, data: *const i16, at: &Offsets) -> [Floats; 2] {
+    unsafe fn pairs_i16(self, data: *const i16, at: &PairOffsets) -> [Avx2Floats; 2] {
         let data = data.cast();
         // SAFETY: as the caller says; `self` is the proof of the instructions.
         let ([a, b], [c, d]) = unsafe {
@@ -382,7 +388,7 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn pairs_f32(self, data: *const f32, at: &Offsets) -> [Floats; 2] {
+    unsafe fn pairs_f32(self, data: *const f32, at: &PairOffsets) -> [Avx2Floats; 2] {
         // SAFETY: as the caller says; `self` is the proof of the instructions.
         unsafe {
             if self.gather == Gather::Hardware {
@@ -393,7 +399,7 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn pairs_f64(self, data: *const f64, at: &Offsets, origin: f64, gain: f64) -> [Floats; 2] {
+    unsafe fn pairs_f64(self, data: *const f64, at: &PairOffsets, origin: f64, gain: f64) -> [Avx2Floats; 2] {
         // SAFETY: as the caller says; `self` is the proof of the instructions.
         let ([a, b], [c, d]) =
             unsafe { (eight_places(data, at, 0, origin, gain), eight_places(data, at, 8, origin, gain)) };

@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 
 use super::inserts::{eight_pairs_of_bytes, four_words};
-use super::lanes::{FAR, Job, LANES, Offsets, Simd, Step};
+use super::lanes::{FAR, LANES, PairOffsets, Simd, SimdJob, SimdStep};
 use super::probe::Gather;
 
 /// The proof that the processor has AVX-512 F, BW, DQ and VL, and how it gathers best.
@@ -28,9 +28,9 @@ impl Avx512 {
     }
 
     /// Runs a job, compiled for these instructions.
-    pub(super) fn run<J: Job>(self, job: J) -> J::Output {
+    pub(super) fn run<J: SimdJob>(self, job: J) -> J::Output {
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")]
-        fn inner<J: Job>(simd: Avx512, job: J) -> J::Output {
+        fn inner<J: SimdJob>(simd: Avx512, job: J) -> J::Output {
             job.run(simd)
         }
         // SAFETY: `self` is the proof that they are here.
@@ -43,7 +43,7 @@ impl Avx512 {
 /// # Safety
 /// `data` can be read at every offset.
 #[inline(always)]
-unsafe fn two(data: *const u8, at: &Offsets, size: usize, lane: usize) -> __m256d {
+unsafe fn two(data: *const u8, at: &PairOffsets, size: usize, lane: usize) -> __m256d {
     // SAFETY: as the caller says.
     unsafe {
         let first = _mm_load_sd(data.add(at[lane] as usize * size).cast());
@@ -56,7 +56,7 @@ unsafe fn two(data: *const u8, at: &Offsets, size: usize, lane: usize) -> __m256
 /// # Safety
 /// The processor has AVX-512; `data` can be read at every offset.
 #[inline(always)]
-unsafe fn eight(data: *const u8, at: &Offsets, size: usize, lane: usize) -> __m512 {
+unsafe fn eight(data: *const u8, at: &PairOffsets, size: usize, lane: usize) -> __m512 {
     // SAFETY: as the caller says.
     unsafe {
         let low = _mm256_permute2f128_pd::<0x20>(two(data, at, size, lane), two(data, at, size, lane + 4));
@@ -72,7 +72,7 @@ unsafe fn eight(data: *const u8, at: &Offsets, size: usize, lane: usize) -> __m5
 /// # Safety
 /// The processor has AVX-512; `data` can be read at every offset.
 #[inline(always)]
-unsafe fn split(data: *const u8, at: &Offsets, size: usize) -> [__m512; 2] {
+unsafe fn split(data: *const u8, at: &PairOffsets, size: usize) -> [__m512; 2] {
     // SAFETY: as the caller says.
     unsafe {
         // Of every four lanes the first two lie in one register, the others in the other, as `shuffle` wants it.
@@ -101,7 +101,7 @@ unsafe fn split_gathered(low: __m512i, high: __m512i) -> [__m512; 2] {
 /// # Safety
 /// The processor has AVX-512; `data` can be read at every offset, counted in 64 bits by `SCALE` bytes.
 #[inline(always)]
-unsafe fn gather_split<const SCALE: i32>(data: *const i64, at: &Offsets) -> [__m512; 2] {
+unsafe fn gather_split<const SCALE: i32>(data: *const i64, at: &PairOffsets) -> [__m512; 2] {
     // SAFETY: as the caller says.
     unsafe {
         let low = _mm256_loadu_si256(at.as_ptr().cast());
@@ -118,7 +118,7 @@ unsafe fn gather_split<const SCALE: i32>(data: *const i64, at: &Offsets) -> [__m
 /// # Safety
 /// The processor has AVX-512; `data` can be read at every offset.
 #[inline(always)]
-unsafe fn words(data: *const u16, at: &Offsets, gather: Gather) -> __m512i {
+unsafe fn words(data: *const u16, at: &PairOffsets, gather: Gather) -> __m512i {
     // SAFETY: as the caller says.
     unsafe {
         if gather == Gather::Hardware {
@@ -133,7 +133,7 @@ unsafe fn words(data: *const u16, at: &Offsets, gather: Gather) -> __m512i {
 /// # Safety
 /// The processor has AVX-512; `data` can be read at every offset for two bytes (four with hardware gathers).
 #[inline(always)]
-unsafe fn bytes(data: *const u8, at: &Offsets, gather: Gather) -> __m512i {
+unsafe fn bytes(data: *const u8, at: &PairOffsets, gather: Gather) -> __m512i {
     // SAFETY: as the caller says.
     unsafe {
         if gather == Gather::Hardware {
@@ -149,7 +149,7 @@ unsafe fn bytes(data: *const u8, at: &Offsets, gather: Gather) -> __m512i {
 /// # Safety
 /// The processor has AVX-512; `data` can be read at their offsets for two elements.
 #[inline(always)]
-unsafe fn places(data: *const f64, at: &Offsets, lane: usize, origin: f64, gain: f64) -> __m256 {
+unsafe fn places(data: *const f64, at: &PairOffsets, lane: usize, origin: f64, gain: f64) -> __m256 {
     // SAFETY: as the caller says.
     unsafe {
         let first = _mm_loadu_pd(data.add(at[lane] as usize));
@@ -168,7 +168,7 @@ unsafe fn places(data: *const f64, at: &Offsets, lane: usize, origin: f64, gain:
 /// # Safety
 /// The processor has AVX-512; `data` can be read at every offset for two elements.
 #[inline(always)]
-unsafe fn eight_places(data: *const f64, at: &Offsets, lane: usize, origin: f64, gain: f64) -> __m512 {
+unsafe fn eight_places(data: *const f64, at: &PairOffsets, lane: usize, origin: f64, gain: f64) -> __m512 {
     // SAFETY: as the caller says.
     unsafe {
         let low = _mm512_castps256_ps512(places(data, at, lane, origin, gain));
@@ -194,10 +194,10 @@ impl Simd for Avx512 {
     type M = __mmask16;
 
     #[inline(always)]
-    fn call<J: Step<Self>>(self, step: J) -> J::Output {
+    fn call<J: SimdStep<Self>>(self, step: J) -> J::Output {
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")]
         #[inline(never)]
-        fn inner<J: Step<Avx512>>(simd: Avx512, step: J) -> J::Output {
+        fn inner<J: SimdStep<Avx512>>(simd: Avx512, step: J) -> J::Output {
             step.run(simd)
         }
         // SAFETY: `self` is the proof that they are here.
@@ -259,7 +259,7 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn entries(self, table: *const u64, at: &Offsets) -> [__m512; 4] {
+    unsafe fn entries(self, table: *const u64, at: &PairOffsets) -> [__m512; 4] {
         // SAFETY: as the caller says; `self` is the proof of the instructions.
         unsafe {
             let halves = if self.gather == Gather::Hardware {
@@ -279,13 +279,13 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn numbers(self, table: *const f32, at: &Offsets) -> __m512 {
+    unsafe fn numbers(self, table: *const f32, at: &PairOffsets) -> __m512 {
         // SAFETY: as the caller says; `self` is the proof of the instructions.
         unsafe { _mm512_i32gather_ps::<4>(_mm512_loadu_si512(at.as_ptr().cast()), table) }
     }
 
     #[inline(always)]
-    unsafe fn pairs_u8(self, data: *const u8, at: &Offsets) -> [__m512; 2] {
+    unsafe fn pairs_u8(self, data: *const u8, at: &PairOffsets) -> [__m512; 2] {
         // SAFETY: as the caller says; `self` is the proof of the instructions.
         unsafe {
             let both = bytes(data, at, self.gather);
@@ -296,7 +296,7 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn pairs_u16(self, data: *const u16, at: &Offsets) -> [__m512; 2] {
+    unsafe fn pairs_u16(self, data: *const u16, at: &PairOffsets) -> [__m512; 2] {
         // SAFETY: as the caller says; `self` is the proof of the instructions.
         unsafe {
             let both = words(data, at, self.gather);
@@ -306,7 +306,7 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn pairs_i16(self, data: *const i16, at: &Offsets) -> [__m512; 2] {
+    unsafe fn pairs_i16(self, data: *const i16, at: &PairOffsets) -> [__m512; 2] {
         // SAFETY: as the caller says; `self` is the proof of the instructions.
         unsafe {
             let both = words(data.cast(), at, self.gather);
@@ -316,7 +316,7 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn pairs_f32(self, data: *const f32, at: &Offsets) -> [__m512; 2] {
+    unsafe fn pairs_f32(self, data: *const f32, at: &PairOffsets) -> [__m512; 2] {
         // SAFETY: as the caller says; `self` is the proof of the instructions.
         unsafe {
             if self.gather == Gather::Hardware {
@@ -327,7 +327,7 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn pairs_f64(self, data: *const f64, at: &Offsets, origin: f64, gain: f64) -> [__m512; 2] {
+    unsafe fn pairs_f64(self, data: *const f64, at: &PairOffsets, origin: f64, gain: f64) -> [__m512; 2] {
         // SAFETY: as the caller says; `self` is the proof of the instructions.
         unsafe {
             let (a, b) = (eight_places(data, at, 0, origin, gain), eight_places(data, at, 2, origin, gain));

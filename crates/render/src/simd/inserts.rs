@@ -11,7 +11,7 @@ use super::lanes::Offsets;
 /// # Safety
 /// The processor has SSE4.1; `data` can be read at the offsets from `lane` on.
 #[inline(always)]
-pub(super) unsafe fn four_words(data: *const u16, at: &Offsets, lane: usize) -> __m128i {
+pub(super) unsafe fn four_words(data: *const u16, at: &PairOffsets, lane: usize) -> __m128i {
     // SAFETY: as the caller says.
     unsafe {
         let v = _mm_cvtsi32_si128(data.add(at[lane] as usize).cast::<i32>().read_unaligned());
@@ -26,7 +26,7 @@ pub(super) unsafe fn four_words(data: *const u16, at: &Offsets, lane: usize) -> 
 /// # Safety
 /// `data` can be read at the offset of `lane` for two bytes.
 #[inline(always)]
-unsafe fn pair_of_bytes(data: *const u8, at: &Offsets, lane: usize) -> i32 {
+unsafe fn pair_of_bytes(data: *const u8, at: &PairOffsets, lane: usize) -> i32 {
     // SAFETY: as the caller says.
     i32::from(unsafe { data.add(at[lane] as usize).cast::<i16>().read_unaligned() })
 }
@@ -36,7 +36,7 @@ unsafe fn pair_of_bytes(data: *const u8, at: &Offsets, lane: usize) -> i32 {
 /// # Safety
 /// `data` can be read at their offsets for two bytes.
 #[inline(always)]
-pub(super) unsafe fn eight_pairs_of_bytes(data: *const u8, at: &Offsets, lane: usize) -> __m128i {
+pub(super) unsafe fn eight_pairs_of_bytes(data: *const u8, at: &PairOffsets, lane: usize) -> __m128i {
     // SAFETY: as the caller says.
     unsafe {
         let v = _mm_cvtsi32_si128(pair_of_bytes(data, at, lane));

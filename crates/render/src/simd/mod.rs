@@ -1,7 +1,7 @@
 //! Sixteen lanes at once: what the caster's inner loop asks of a processor, and which processor it has.
 //!
 //! [`Simd`] is one small trait; each set of instructions implements it in a file of its own. A value of a set is
-//! the proof that the machine has it: the only way to get one is [`Instructions::run`], which looks. A [`Job`] is
+//! the proof that the machine has it: the only way to get one is [`Instructions::run`], which looks. A [`SimdJob`] is
 //! compiled once per set and dispatched once, so everything below it must be inlined: an outlined function
 //! or closure would be compiled for the oldest processor. Hence loops and macros where `map` would be shorter.
 
@@ -69,7 +69,7 @@ impl Instructions {
     }
 
     /// Runs a job with these instructions, or with scalar ones where the machine has not got them.
-    pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
+    pub(crate) fn run<J: SimdJob>(self, job: J) -> J::Output {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
@@ -87,7 +87,7 @@ impl Instructions {
             Self::Neon => return neon::Neon.run(job),
             _ => {}
         }
-        job.run(scalar::Scalar)
+        job.run(scalar::ScalarSimd)
     }
 }
 

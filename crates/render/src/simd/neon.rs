@@ -5,7 +5,7 @@
 
 use std::arch::aarch64::*;
 
-use super::lanes::{FAR, Job, LANES, Offsets, Simd, Step};
+use super::lanes::{FAR, LANES, PairOffsets, Simd, SimdJob, SimdStep};
 
 /// NEON instructions on sixteen lanes.
 #[derive(Clone, Copy, Debug)]
@@ -13,21 +13,21 @@ pub(crate) struct Neon;
 
 impl Neon {
     /// Runs a job; NEON needs no asking.
-    pub(super) fn run<J: Job>(self, job: J) -> J::Output {
+    pub(super) fn run<J: SimdJob>(self, job: J) -> J::Output {
         job.run(self)
     }
 }
 
 /// Lanes 0 to 3, 4 to 7, 8 to 11, 12 to 15.
-type Floats = [float32x4_t; 4];
-type Whole = [uint32x4_t; 4];
+type NeonFloats = [float32x4_t; 4];
+type NeonIntegers = [uint32x4_t; 4];
 
 /// Four pairs of 32 bits from `lane` on, at offsets counted in `size` bytes, as two vectors.
 ///
 /// # Safety
 /// `data` can be read at every offset.
 #[inline(always)]
-unsafe fn split_quarter(data: *const u8, at: &Offsets, size: usize, lane: usize) -> [float32x4_t; 2] {
+unsafe fn split_quarter(data: *const u8, at: &PairOffsets, size: usize, lane: usize) -> [float32x4_t; 2] {
     // SAFETY: as the caller says.
     unsafe {
         let a = vld1_f32(data.add(at[lane] as usize * size).cast());
@@ -44,7 +44,7 @@ unsafe fn split_quarter(data: *const u8, at: &Offsets, size: usize, lane: usize)
 /// # Safety
 /// As [`split_quarter`].
 #[inline(always)]
-unsafe fn split(data: *const u8, at: &Offsets, size: usize) -> [Floats; 2] {
+unsafe fn split(data: *const u8, at: &PairOffsets, size: usize) -> [NeonFloats; 2] {
     // SAFETY: as the caller says.
     let ([a, b], [c, d], [e, f], [g, h]) = unsafe {
         (
@@ -59,7 +59,7 @@ unsafe fn split(data: *const u8, at: &Offsets, size: usize) -> [Floats; 2] {
 
 /// Sixteen numbers from memory.
 #[inline(always)]
-fn load_u(v: &[u32; LANES]) -> Whole {
+fn load_u(v: &[u32; LANES]) -> NeonIntegers {
     // SAFETY: NEON is always here, and all quarters lie in the array.
     unsafe {
         let p = v.as_ptr();
@@ -72,7 +72,7 @@ fn load_u(v: &[u32; LANES]) -> Whole {
 /// # Safety
 /// `data` can be read at every offset for two elements.
 #[inline(always)]
-unsafe fn words(data: *const u16, at: &Offsets) -> Whole {
+unsafe fn words(data: *const u16, at: &PairOffsets) -> NeonIntegers {
     let mut words = [0; LANES];
     for (word, &offset) in words.iter_mut().zip(at) {
         // SAFETY: as the caller says.
@@ -158,57 +158,57 @@ macro_rules! all {
 }
 
 impl Simd for Neon {
-    type F = Floats;
-    type U = Whole;
-    type M = Whole;
+    type F = NeonFloats;
+    type U = NeonIntegers;
+    type M = NeonIntegers;
 
     #[inline(never)]
-    fn call<J: Step<Self>>(self, step: J) -> J::Output {
+    fn call<J: SimdStep<Self>>(self, step: J) -> J::Output {
         step.run(self)
     }
 
     all! {
-        add(a: Floats, b: Floats) -> Floats = vaddq_f32;
-        sub(a: Floats, b: Floats) -> Floats = vsubq_f32;
-        mul(a: Floats, b: Floats) -> Floats = vmulq_f32;
-        mul_add(a: Floats, b: Floats, c: Floats) -> Floats = mul_add;
-        min(a: Floats, b: Floats) -> Floats = smaller;
-        max(a: Floats, b: Floats) -> Floats = larger;
-        div(a: Floats, b: Floats) -> Floats = vdivq_f32;
-        sqrt(a: Floats) -> Floats = vsqrtq_f32;
-        truncate(a: Floats) -> Whole = vcvtq_u32_f32;
-        to_float(a: Whole) -> Floats = vcvtq_f32_u32;
-        add_u(a: Whole, b: Whole) -> Whole = vaddq_u32;
-        mul_u(a: Whole, b: Whole) -> Whole = vmulq_u32;
-        lt(a: Floats, b: Floats) -> Whole = vcltq_f32;
-        ge(a: Floats, b: Floats) -> Whole = vcgeq_f32;
-        eq(a: Floats, b: Floats) -> Whole = vceqq_f32;
-        and(a: Whole, b: Whole) -> Whole = vandq_u32;
-        or(a: Whole, b: Whole) -> Whole = vorrq_u32;
-        select(m: Whole, a: Floats, b: Floats) -> Floats = vbslq_f32;
+        add(a: NeonFloats, b: NeonFloats) -> NeonFloats = vaddq_f32;
+        sub(a: NeonFloats, b: NeonFloats) -> NeonFloats = vsubq_f32;
+        mul(a: NeonFloats, b: NeonFloats) -> NeonFloats = vmulq_f32;
+        mul_add(a: NeonFloats, b: NeonFloats, c: NeonFloats) -> NeonFloats = mul_add;
+        min(a: NeonFloats, b: NeonFloats) -> NeonFloats = smaller;
+        max(a: NeonFloats, b: NeonFloats) -> NeonFloats = larger;
+        div(a: NeonFloats, b: NeonFloats) -> NeonFloats = vdivq_f32;
+        sqrt(a: NeonFloats) -> NeonFloats = vsqrtq_f32;
+        truncate(a: NeonFloats) -> NeonIntegers = vcvtq_u32_f32;
+        to_float(a: NeonIntegers) -> NeonFloats = vcvtq_f32_u32;
+        add_u(a: NeonIntegers, b: NeonIntegers) -> NeonIntegers = vaddq_u32;
+        mul_u(a: NeonIntegers, b: NeonIntegers) -> NeonIntegers = vmulq_u32;
+        lt(a: NeonFloats, b: NeonFloats) -> NeonIntegers = vcltq_f32;
+        ge(a: NeonFloats, b: NeonFloats) -> NeonIntegers = vcgeq_f32;
+        eq(a: NeonFloats, b: NeonFloats) -> NeonIntegers = vceqq_f32;
+        and(a: NeonIntegers, b: NeonIntegers) -> NeonIntegers = vandq_u32;
+        or(a: NeonIntegers, b: NeonIntegers) -> NeonIntegers = vorrq_u32;
+        select(m: NeonIntegers, a: NeonFloats, b: NeonFloats) -> NeonFloats = vbslq_f32;
     }
 
     #[inline(always)]
-    fn splat(self, v: f32) -> Floats {
+    fn splat(self, v: f32) -> NeonFloats {
         // SAFETY: NEON is always here.
         [unsafe { vdupq_n_f32(v) }; 4]
     }
 
     #[inline(always)]
-    fn splat_u(self, v: u32) -> Whole {
+    fn splat_u(self, v: u32) -> NeonIntegers {
         // SAFETY: NEON is always here.
         [unsafe { vdupq_n_u32(v) }; 4]
     }
 
     #[inline(always)]
-    fn load(self, v: &[f32; LANES]) -> Floats {
+    fn load(self, v: &[f32; LANES]) -> NeonFloats {
         let p = v.as_ptr();
         // SAFETY: all quarters lie in the array.
         unsafe { [vld1q_f32(p), vld1q_f32(p.add(4)), vld1q_f32(p.add(8)), vld1q_f32(p.add(12))] }
     }
 
     #[inline(always)]
-    fn store(self, v: Floats) -> [f32; LANES] {
+    fn store(self, v: NeonFloats) -> [f32; LANES] {
         let mut to = [0.0; LANES];
         for (quarter, v) in to.chunks_exact_mut(4).zip(v) {
             // SAFETY: a quarter holds four.
@@ -218,7 +218,7 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn store_u(self, v: Whole) -> [u32; LANES] {
+    fn store_u(self, v: NeonIntegers) -> [u32; LANES] {
         let mut to = [0; LANES];
         for (quarter, v) in to.chunks_exact_mut(4).zip(v) {
             // SAFETY: a quarter holds four.
@@ -228,7 +228,7 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn bits(self, m: Whole) -> u32 {
+    fn bits(self, m: NeonIntegers) -> u32 {
         const WEIGHTS: [u32; 4] = [1, 2, 4, 8];
         let mut bits = 0;
         for (quarter, m) in m.into_iter().enumerate() {
@@ -239,13 +239,13 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn least(self, a: Floats) -> f32 {
+    fn least(self, a: NeonFloats) -> f32 {
         // SAFETY: NEON is always here.
         unsafe { vminvq_f32(vminq_f32(vminq_f32(a[0], a[1]), vminq_f32(a[2], a[3]))) }
     }
 
     #[inline(always)]
-    unsafe fn entries(self, table: *const u64, at: &Offsets) -> [Floats; 4] {
+    unsafe fn entries(self, table: *const u64, at: &PairOffsets) -> [NeonFloats; 4] {
         // SAFETY: as the caller says.
         unsafe {
             let [l, h] = split(table.cast(), at, 8);
@@ -261,7 +261,7 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    unsafe fn numbers(self, table: *const f32, at: &Offsets) -> Floats {
+    unsafe fn numbers(self, table: *const f32, at: &PairOffsets) -> NeonFloats {
         let mut numbers = [0.0; LANES];
         for (number, &offset) in numbers.iter_mut().zip(at) {
             // SAFETY: as the caller says.
@@ -271,7 +271,7 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    unsafe fn pairs_u8(self, data: *const u8, at: &Offsets) -> [Floats; 2] {
+    unsafe fn pairs_u8(self, data: *const u8, at: &PairOffsets) -> [NeonFloats; 2] {
         let (mut lower, mut upper) = ([0; LANES], [0; LANES]);
         for lane in 0..LANES {
             // SAFETY: as the caller says.
@@ -282,7 +282,7 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    unsafe fn pairs_u16(self, data: *const u16, at: &Offsets) -> [Floats; 2] {
+    unsafe fn pairs_u16(self, data: *const u16, at: &PairOffsets) -> [NeonFloats; 2] {
         // SAFETY: as the caller says.
         unsafe {
             let both = words(data, at);
@@ -291,7 +291,7 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    unsafe fn pairs_i16(self, data: *const i16, at: &Offsets) -> [Floats; 2] {
+    unsafe fn pairs_i16(self, data: *const i16, at: &PairOffsets) -> [NeonFloats; 2] {
         // SAFETY: as the caller says.
         unsafe {
             let both = words(data.cast(), at);
@@ -300,7 +300,7 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    unsafe fn pairs_f32(self, data: *const f32, at: &Offsets) -> [Floats; 2] {
+    unsafe fn pairs_f32(self, data: *const f32, at: &PairOffsets) -> [NeonFloats; 2] {
         // SAFETY: as the caller says.
         unsafe { split(data.cast(), at, 4) }
     }
@@ -308,7 +308,7 @@ impl Simd for Neon {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "places are f32")]
     #[expect(clippy::manual_clamp, reason = "NaN becomes a number, as with vectors")]
-    unsafe fn pairs_f64(self, data: *const f64, at: &Offsets, origin: f64, gain: f64) -> [Floats; 2] {
+    unsafe fn pairs_f64(self, data: *const f64, at: &PairOffsets, origin: f64, gain: f64) -> [NeonFloats; 2] {
         let mut pairs = [[0.0; LANES]; 2];
         for lane in 0..LANES {
             for (upper, values) in pairs.iter_mut().enumerate() {

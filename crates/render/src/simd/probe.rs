@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::avx2::Avx2;
 use super::avx512::Avx512;
-use super::lanes::{Job, LANES, Simd};
+use super::lanes::{LANES, Simd, SimdJob};
 
 /// A way to gather.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ const ROUNDS: u16 = 1000;
 /// Tries of each way, in turn; the best counts, so that pauses do not.
 const TRIES: usize = 16;
 
-impl Job for ProbeTrial<'_> {
+impl SimdJob for ProbeTrial<'_> {
     type Output = f32;
 
     #[inline(always)]

@@ -4,11 +4,11 @@
 
 #![expect(unsafe_code, reason = "offsets were checked by whoever made them")]
 
-use super::lanes::{FAR, LANES, Offsets, Simd, Step};
+use super::lanes::{FAR, LANES, PairOffsets, Simd, SimdStep};
 
 /// Scalar instructions on sixteen lanes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scalar;
+pub(crate) struct ScalarSimd;
 
 type F = [f32; LANES];
 type U = [u32; LANES];
@@ -30,7 +30,7 @@ macro_rules! lanes {
 /// # Safety
 /// `data` can be read from every offset on for two elements.
 #[inline(always)]
-unsafe fn pairs<T: Copy>(data: *const T, at: &Offsets, float: impl Fn(T) -> f32) -> [F; 2] {
+unsafe fn pairs<T: Copy>(data: *const T, at: &PairOffsets, float: impl Fn(T) -> f32) -> [F; 2] {
     // SAFETY: as the caller says.
     let read = |i: usize| float(unsafe { data.add(i).read() });
     [lanes!(0.0, l => read(at[l] as usize)), lanes!(0.0, l => read(at[l] as usize + 1))]
@@ -39,13 +39,13 @@ unsafe fn pairs<T: Copy>(data: *const T, at: &Offsets, float: impl Fn(T) -> f32)
 #[expect(clippy::cast_possible_truncation, reason = "places are f32")]
 #[expect(clippy::cast_sign_loss, reason = "as the trait says")]
 #[expect(clippy::cast_precision_loss, reason = "whole numbers stay below 2^24")]
-impl Simd for Scalar {
+impl Simd for ScalarSimd {
     type F = F;
     type U = U;
     type M = M;
 
     #[inline(never)]
-    fn call<J: Step<Self>>(self, step: J) -> J::Output {
+    fn call<J: SimdStep<Self>>(self, step: J) -> J::Output {
         step.run(self)
     }
 
@@ -176,45 +176,45 @@ impl Simd for Scalar {
     }
 
     #[inline(never)]
-    unsafe fn entries(self, table: *const u64, at: &Offsets) -> [F; 4] {
+    unsafe fn entries(self, table: *const u64, at: &PairOffsets) -> [F; 4] {
         // SAFETY: as the caller says.
         let entries = lanes!(0, l => unsafe { table.add(at[l] as usize).read() });
         [0, 16, 32, 48].map(|shift| lanes!(0.0, l => f32::from((entries[l] >> shift) as u16)))
     }
 
     #[inline(never)]
-    unsafe fn numbers(self, table: *const f32, at: &Offsets) -> F {
+    unsafe fn numbers(self, table: *const f32, at: &PairOffsets) -> F {
         // SAFETY: as the caller says.
         lanes!(0.0, l => unsafe { table.add(at[l] as usize).read() })
     }
 
     #[inline(never)]
-    unsafe fn pairs_u8(self, data: *const u8, at: &Offsets) -> [F; 2] {
+    unsafe fn pairs_u8(self, data: *const u8, at: &PairOffsets) -> [F; 2] {
         // SAFETY: as the caller says.
         unsafe { pairs(data, at, f32::from) }
     }
 
     #[inline(never)]
-    unsafe fn pairs_u16(self, data: *const u16, at: &Offsets) -> [F; 2] {
+    unsafe fn pairs_u16(self, data: *const u16, at: &PairOffsets) -> [F; 2] {
         // SAFETY: as the caller says.
         unsafe { pairs(data, at, f32::from) }
     }
 
     #[inline(never)]
-    unsafe fn pairs_i16(self, data: *const i16, at: &Offsets) -> [F; 2] {
+    unsafe fn pairs_i16(self, data: *const i16, at: &PairOffsets) -> [F; 2] {
         // SAFETY: as the caller says.
         unsafe { pairs(data, at, f32::from) }
     }
 
     #[inline(never)]
-    unsafe fn pairs_f32(self, data: *const f32, at: &Offsets) -> [F; 2] {
+    unsafe fn pairs_f32(self, data: *const f32, at: &PairOffsets) -> [F; 2] {
         // SAFETY: as the caller says.
         unsafe { pairs(data, at, |v| v) }
     }
 
     #[inline(never)]
     #[expect(clippy::manual_clamp, reason = "NaN becomes a number, as with vectors")]
-    unsafe fn pairs_f64(self, data: *const f64, at: &Offsets, origin: f64, gain: f64) -> [F; 2] {
+    unsafe fn pairs_f64(self, data: *const f64, at: &PairOffsets, origin: f64, gain: f64) -> [F; 2] {
         // SAFETY: as the caller says.
         unsafe { pairs(data, at, |v| ((v - origin) * gain).max(-FAR).min(FAR) as f32) }
     }

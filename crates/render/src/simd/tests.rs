@@ -8,11 +8,11 @@ use super::*;
 struct Everything<'a> {
     a: &'a [f32; LANES],
     b: &'a [f32; LANES],
-    at: &'a Offsets,
+    at: &'a PairOffsets,
     bytes: &'a [u8],
 }
 
-impl Job for Everything<'_> {
+impl SimdJob for Everything<'_> {
     type Output = Vec<f32>;
 
     #[inline(always)]
@@ -69,7 +69,7 @@ proptest! {
         let mut aligned = Aligned([0; 1024]);
         aligned.0.copy_from_slice(&bytes);
         let job = || Everything { a: &a, b: &b, at: &at, bytes: &aligned.0 };
-        let expected: Vec<u32> = job().run(scalar::Scalar).into_iter().map(canonical).collect();
+        let expected: Vec<u32> = job().run(scalar::ScalarSimd).into_iter().map(canonical).collect();
         for &set in Instructions::available() {
             let found: Vec<u32> = set.run(job()).into_iter().map(canonical).collect();
             prop_assert_eq!(&found, &expected, "{:?}", set);

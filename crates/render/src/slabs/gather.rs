@@ -15,7 +15,8 @@ use crate::cpu::context::CastContext;
 use crate::cpu::slab_layers::{SlabBorders, SlabTile};
 use crate::scene::fidelity::ShownSamples;
 use crate::{
-    Cancel, Fidelity, Frame, ImagePart, ImageSize, Instructions, Quality, Rect, Scene, Snapshot, Tally, cast,
+    Cancel, Fidelity, ImagePart, ImageSize, Instructions, Quality, Rect, RenderedImage, SampleTally, Scene,
+    Snapshot, cast,
 };
 
 /// How much farther apart samples lie where texels are larger than pixels.
@@ -47,7 +48,7 @@ pub fn cast_with_slabs(
     request: &SlabRequest,
     blocks: &Snapshot,
     cancel: &Cancel,
-) -> Result<(Frame, Slabs)> {
+) -> Result<(RenderedImage, Slabs)> {
     let (frame, slabs) =
         rayon::join(|| cast(scene, blocks, cancel), || cast_slabs(scene, request, blocks, cancel));
     Ok((frame?, slabs?.0))
@@ -84,7 +85,7 @@ impl Snapshot {
         borders: Option<Vec<f64>>,
         cancel: &Cancel,
         instructions: Instructions,
-    ) -> Result<(Slabs, Tally)> {
+    ) -> Result<(Slabs, SampleTally)> {
         let part = ImagePart::whole(scene);
         let cast = |color_by: Option<&dyn ColorLookup>| {
             each_blocks!(&self.blocks, blocks => {
@@ -104,7 +105,7 @@ impl<T: Voxel> Caster<'_, T> {
         request: &SlabRequest,
         borders: Option<Vec<f64>>,
         cancel: &Cancel,
-    ) -> Result<(Slabs, Tally)> {
+    ) -> Result<(Slabs, SampleTally)> {
         let (context, cutting) = (&self.context, request.cutting);
         let normal = context.normal(cutting);
         let even = || context.even_borders(context.extent(normal, cutting), request.count);
@@ -133,7 +134,7 @@ impl<T: Voxel> Caster<'_, T> {
             borders,
             slabs,
         };
-        Ok((slabs, Tally(self.said(shown))))
+        Ok((slabs, SampleTally(self.said(shown))))
     }
 }
 

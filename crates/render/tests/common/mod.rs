@@ -12,8 +12,8 @@ use array::{
 };
 use bytes::Bytes;
 use corridor_render::{
-    BlockPool, Bounds, Camera, Cancel, Frame, Image, ImageSize, Inserted, LightShares, OpacityPoint, Quality,
-    Scene, TransferFunction, VolumeView, cast,
+    BlockPool, Bounds, Camera, Cancel, Image, ImageSize, Inserted, LightShares, OpacityPoint, Quality,
+    RenderedImage, Scene, TransferFunction, VolumeView, cast,
 };
 use glam::DVec3;
 use view::Mode;
@@ -193,7 +193,7 @@ pub(crate) fn pool_of(synthetic: &Synthetic, blocks: impl IntoIterator<Item = Bl
     pool
 }
 
-pub(crate) fn draw(scene: &Scene, pool: &BlockPool) -> Frame {
+pub(crate) fn draw(scene: &Scene, pool: &BlockPool) -> RenderedImage {
     cast(scene, &pool.snapshot(), &Cancel::new()).unwrap()
 }
 

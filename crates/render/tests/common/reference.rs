@@ -1,12 +1,12 @@
 //! The slow caster in double precision, of synthetic volumes.
 
-use corridor_render::reference::{self, Voxels};
+use corridor_render::reference::{self, ReferenceVoxels};
 use corridor_render::{Image, Scene};
 use glam::DVec3;
 
 use super::Synthetic;
 
-impl Voxels for Synthetic {
+impl ReferenceVoxels for Synthetic {
     fn shape(&self) -> [u64; 3] {
         self.shape
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, RwLockReadGuard};
 use array::Result;
 use compose::{Balance, Communicator, Composed, KdTree, Schedule};
 use gpu::MissingBlocks;
-use render::{Cancel, Demand, Frame, Scene, SlabRequest, Slabs, Snapshot, stereo};
+use render::{Cancel, Demand, RenderedImage, Scene, SlabRequest, Slabs, Snapshot, stereo};
 
 use crate::loading::volume::Volume;
 use crate::painter::Painter;
@@ -41,7 +41,7 @@ impl Drawable {
         parallax: Option<f64>,
         missing_blocks: MissingBlocks,
         cancel: &Cancel,
-    ) -> Result<Frame> {
+    ) -> Result<RenderedImage> {
         let picture = self.picture();
         let cast = |scene: &Scene| painter.cast(scene, &picture.blocks, missing_blocks, cancel);
         let Some(parallax) = parallax else { return cast(scene) };

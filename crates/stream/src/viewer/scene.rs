@@ -53,7 +53,7 @@ pub(crate) fn camera_of(view: &View, volume: &VolumeView) -> Result<Camera> {
 /// `Invalid` when it looks nowhere.
 pub(crate) fn camera_for(view: &View, volume: &VolumeView, size: ImageSize) -> Result<Camera> {
     let Some(camera) = &view.camera else { return Ok(first_camera(volume, size_of_eye(view, size))) };
-    let view::Camera { eye, target, up, projection, .. } = *camera;
+    let view::ViewCamera { eye, target, up, projection, .. } = *camera;
     let camera = Camera { eye, target, up, projection, aside: 0.0 };
     camera.check()?;
     Ok(camera)
@@ -73,9 +73,9 @@ pub(crate) fn size_of_eye(view: &View, size: ImageSize) -> ImageSize {
 }
 
 /// A camera as a view carries it.
-pub(crate) fn shared_camera(camera: &Camera) -> view::Camera {
+pub(crate) fn shared_camera(camera: &Camera) -> view::ViewCamera {
     let &Camera { eye, target, up, projection, .. } = camera;
-    view::Camera { eye, target, up, projection, other: serde_json::Map::new() }
+    view::ViewCamera { eye, target, up, projection, other: serde_json::Map::new() }
 }
 
 /// A transfer function as the renderer takes it.

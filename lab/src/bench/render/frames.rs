@@ -6,7 +6,7 @@ use std::path::Path;
 
 use array::Result;
 use render::reference::cast_pixels;
-use render::{BlockPool, Cancel, Frame, ImageSize, Instructions, Quality, Scene, cast_with};
+use render::{BlockPool, Cancel, ImageSize, Instructions, Quality, RenderedImage, Scene, cast_with};
 
 use super::super::finished::Finished;
 use super::super::options::Options;
@@ -200,7 +200,7 @@ impl FrameContest<'_> {
 }
 
 /// One frame, on all threads.
-pub(super) fn draw(scene: &Scene, pool: &BlockPool, set: Instructions) -> Result<(Frame, WorkCosts)> {
+pub(super) fn draw(scene: &Scene, pool: &BlockPool, set: Instructions) -> Result<(RenderedImage, WorkCosts)> {
     let clock = CostClock::start();
     let frame = cast_with(scene, &pool.snapshot(), &Cancel::new(), set)?;
     Ok((frame, clock.read()))

@@ -9,7 +9,7 @@ use link::{OpStream, Trust};
 use serde_json::{Value, json};
 use session::{FidelityState, FrameInfo, Item, JoinParams, ParticipantNote, ViewChange};
 use tokio::task::JoinSet;
-use view::Camera;
+use view::ViewCamera;
 use wire::{ClientConfig, ops};
 
 use super::super::first_picture::port_of;
@@ -32,7 +32,7 @@ pub(super) struct Viewer {
     process: RunningProcess,
     answer: OpStream,
     seq: u64,
-    camera: Option<Camera>,
+    camera: Option<ViewCamera>,
     _driver: JoinSet<()>,
 }
 
@@ -105,8 +105,8 @@ impl Viewer {
             return Err(Error::internal("the viewer told no camera"));
         };
         let projection = view::Projection::Perspective { fov_y_rad: render::Camera::DEFAULT_FOV_Y_RAD };
-        let Camera { eye, target, up, .. } = *camera;
-        camera.eye = render::Camera { eye, target, up, projection, aside: 0.0 }.orbit(yaw_rad, 0.0).eye;
+        let ViewCamera { eye, target, up, .. } = *camera;
+        camera.eye = render::ViewCamera { eye, target, up, projection, aside: 0.0 }.orbit(yaw_rad, 0.0).eye;
         let patch = json!({ "camera": camera });
         self.change(&patch, moving)
     }

@@ -10,7 +10,7 @@ use array::{
 };
 use bytes::Bytes;
 use rayon::prelude::*;
-use render::reference::Voxels;
+use render::reference::ReferenceVoxels;
 use render::{BlockPool, Inserted, VolumeView};
 
 /// Ghost voxels and cells cost a pool less than this share of the voxels.
@@ -118,7 +118,7 @@ impl BenchVolume {
     }
 }
 
-impl Voxels for BenchVolume {
+impl ReferenceVoxels for BenchVolume {
     fn shape(&self) -> [u64; 3] {
         [self.side; 3]
     }

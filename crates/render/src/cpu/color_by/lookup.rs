@@ -17,7 +17,7 @@ use crate::cpu::samples::lookup::PlaceValues;
 use crate::cpu::samples::sample::TakeSamples;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::table::TransferTable;
-use crate::simd::{Instructions, Job, LANES, Simd, each_axis};
+use crate::simd::{Instructions, LANES, Simd, SimdJob, each_axis};
 use crate::{ImagePart, Scene};
 
 impl Snapshot {
@@ -126,7 +126,7 @@ struct ColorsAnywhere<'a, 'b, T> {
     wanted: u32,
 }
 
-impl<T: Voxel> Job for ColorsAnywhere<'_, '_, T> {
+impl<T: Voxel> SimdJob for ColorsAnywhere<'_, '_, T> {
     type Output = [[f32; LANES]; 4];
 
     #[inline(always)]
@@ -163,7 +163,7 @@ struct ColorsInBlock<'a, 'b, T> {
     at: &'a [[f32; LANES]; 3],
 }
 
-impl<T: Voxel> Job for ColorsInBlock<'_, '_, T> {
+impl<T: Voxel> SimdJob for ColorsInBlock<'_, '_, T> {
     type Output = [[f32; LANES]; 4];
 
     #[inline(always)]

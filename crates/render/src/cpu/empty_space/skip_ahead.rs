@@ -5,7 +5,7 @@
 use crate::blocks::resident::{CELL, Resident};
 use crate::cpu::empty_space::sampling_rate::{QUADRUPLE, RATES, SINGLE};
 use crate::cpu::samples::shading::BlockRays;
-use crate::simd::{Offsets, READ_AHEAD, Simd, each_axis};
+use crate::simd::{PairOffsets, READ_AHEAD, Simd, each_axis};
 
 /// Samples between two looks at what can be skipped: fewer where they are more than a voxel apart, so that a run ends
 /// at most one cell beside where it began.
@@ -120,7 +120,7 @@ impl<S: Simd> CellLookup<S> {
 
     /// Their numbers in C order.
     #[inline(always)]
-    fn indices(&self, simd: S, cell: &[S::U; 3]) -> Offsets {
+    fn indices(&self, simd: S, cell: &[S::U; 3]) -> PairOffsets {
         let plane = simd.mul_u(cell[2], simd.splat_u(self.strides[0]));
         let row = simd.mul_u(cell[1], simd.splat_u(self.strides[1]));
         simd.store_u(simd.add_u(simd.add_u(plane, row), cell[0]))

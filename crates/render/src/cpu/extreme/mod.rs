@@ -21,7 +21,7 @@ use crate::cpu::samples::sample::TakeSamples;
 use crate::cpu::samples::shading::{BlockRays, Shading};
 use crate::cpu::table::TransferTable;
 use crate::scene::fidelity::ShownSamples;
-use crate::simd::{LANES, Simd, Step};
+use crate::simd::{LANES, Simd, SimdStep};
 use height::{ALIKE, HeightScale, NOTHING, TOP};
 
 /// Data of a picture of extreme values: how places become heights, and how high each block reaches.
@@ -100,7 +100,7 @@ pub(crate) struct ProjectExtremes<'a, 'b, T> {
     pub(crate) shown: &'a mut ShownSamples,
 }
 
-impl<S: Simd, T: Voxel> Step<S> for ProjectExtremes<'_, '_, T> {
+impl<S: Simd, T: Voxel> SimdStep<S> for ProjectExtremes<'_, '_, T> {
     type Output = [f32; LANES];
 
     #[inline(always)]
@@ -194,7 +194,7 @@ struct ClimbBlock<'a, S: Simd, T> {
     best: S::F,
 }
 
-impl<S: Simd, T: Voxel> Step<S> for ClimbBlock<'_, S, T> {
+impl<S: Simd, T: Voxel> SimdStep<S> for ClimbBlock<'_, S, T> {
     type Output = S::F;
 
     #[inline(always)]

@@ -6,7 +6,7 @@
 //!
 //! One instance per element type and set of instructions, chosen once per tile and block. Runs of samples between voxels
 //! that are all there, unlit, are drawn in the march itself; whatever else there is to do stands in functions of its own
-//! ([`Step`]), so that it neither takes registers from that loop nor makes the compiler take minutes.
+//! ([`SimdStep`]), so that it neither takes registers from that loop nor makes the compiler take minutes.
 
 use std::cell::Cell;
 
@@ -21,7 +21,7 @@ use crate::cpu::samples::corners::VoxelGrid;
 use crate::cpu::samples::sample::{PacketSamples, TakeSamples};
 use crate::cpu::samples::shading::{BlockRays, Shading};
 use crate::cpu::slab_layers::CurrentSlab;
-use crate::simd::{LANES, Simd, Step, each_axis};
+use crate::simd::{LANES, Simd, SimdStep, each_axis};
 
 /// Result of the last look ahead: the rate at which `rays` go on, up to the sample `until`. Borders of slabs
 /// end runs of samples earlier.
@@ -73,7 +73,7 @@ pub(crate) struct March<'a, 'b, S: Simd, T> {
     pub(crate) inside: Option<CurrentSlab<'a, 'b>>,
 }
 
-impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
+impl<S: Simd, T: Voxel> SimdStep<S> for March<'_, '_, S, T> {
     /// How many samples were drawn: those of the runs of samples of each ray in which it saw something.
     type Output = u64;
 
@@ -371,7 +371,7 @@ impl<S: Simd, T: Voxel> SampleRun<'_, S, T> {
 /// Lit samples.
 struct Lit<'a, S: Simd, T>(SampleRun<'a, S, T>);
 
-impl<S: Simd, T: Voxel> Step<S> for Lit<'_, S, T> {
+impl<S: Simd, T: Voxel> SimdStep<S> for Lit<'_, S, T> {
     type Output = Accumulated<S>;
 
     #[inline(always)]
@@ -383,7 +383,7 @@ impl<S: Simd, T: Voxel> Step<S> for Lit<'_, S, T> {
 /// Samples among voxels of which some are missing, or in the colors of another array; lit or not.
 struct Present<'a, S: Simd, T>(SampleRun<'a, S, T>);
 
-impl<S: Simd, T: Voxel> Step<S> for Present<'_, S, T> {
+impl<S: Simd, T: Voxel> SimdStep<S> for Present<'_, S, T> {
     type Output = Accumulated<S>;
 
     #[inline(always)]
@@ -406,7 +406,7 @@ impl<S: Simd, T: Voxel> Step<S> for Present<'_, S, T> {
 /// Labels, by their own colors.
 struct Labels<'a, S: Simd, T>(SampleRun<'a, S, T>);
 
-impl<S: Simd, T: Voxel> Step<S> for Labels<'_, S, T> {
+impl<S: Simd, T: Voxel> SimdStep<S> for Labels<'_, S, T> {
     type Output = Accumulated<S>;
 
     #[inline(always)]

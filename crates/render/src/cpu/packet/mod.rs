@@ -26,7 +26,7 @@ use crate::cpu::samples::shading::Shading;
 use crate::cpu::slab_layers::SlabLayers;
 use crate::cpu::slices::{IntersectSlices, SliceHits};
 use crate::scene::fidelity::ShownSamples;
-use crate::simd::{LANES, Simd, Step};
+use crate::simd::{LANES, Simd, SimdStep};
 
 impl<T: Voxel> Caster<'_, T> {
     /// Sixteen rays, front to back; into `layers`, where there are any, and then without colors.
@@ -163,7 +163,7 @@ pub(crate) struct SolidsAlone<'a, 'b, T> {
     pub(crate) lines: Option<PacketLines<'a>>,
 }
 
-impl<S: Simd, T: Voxel> Step<S> for SolidsAlone<'_, '_, T> {
+impl<S: Simd, T: Voxel> SimdStep<S> for SolidsAlone<'_, '_, T> {
     type Output = [Vec4; LANES];
 
     #[inline(always)]

@@ -10,7 +10,7 @@ use glam::{DAffine3, DVec3};
 
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::{CastContext, LEAPT};
-use crate::cpu::packet::size::{Lanes, PACKET_PIXELS};
+use crate::cpu::packet::size::{LaneValues, PACKET_PIXELS};
 use crate::scene::fidelity::ShownSamples;
 use crate::simd::LANES;
 use crate::{Bounds, SubVolume};
@@ -22,32 +22,32 @@ const MIDDLE: f64 = 0.5;
 /// Sixteen rays in volume space: sample `i` at `origin + i * step`. Sample numbers are whole.
 pub(crate) struct PacketRays {
     /// Per axis x, y, z.
-    pub(crate) origin: [Lanes; 3],
-    pub(crate) step: [Lanes; 3],
-    pub(crate) inverse: [Lanes; 3],
+    pub(crate) origin: [LaneValues; 3],
+    pub(crate) step: [LaneValues; 3],
+    pub(crate) inverse: [LaneValues; 3],
     /// The next sample to be drawn.
-    pub(crate) next: Lanes,
+    pub(crate) next: LaneValues,
     /// The first sample behind the volume; not above `next` when a ray has ended.
-    pub(crate) end: Lanes,
+    pub(crate) end: LaneValues,
     /// Places where the ray enters and leaves what is drawn, in steps; they lie between samples.
-    pub(crate) reach: [Lanes; 2],
+    pub(crate) reach: [LaneValues; 2],
     /// Places where the ray enters and leaves all that any caster draws of the picture, in steps.
-    pub(crate) whole: [Lanes; 2],
+    pub(crate) whole: [LaneValues; 2],
     /// How far from the image's middle they lie: see [`Lens::aside`](crate::scene::camera::Lens::aside).
-    aside: [Lanes; 2],
+    aside: [LaneValues; 2],
     /// Length of a step along the camera's line of sight, world units.
-    pub(crate) length: Lanes,
+    pub(crate) length: LaneValues,
     /// Place of sample 0 along the camera's line of sight, world units.
-    pub(crate) depth: Lanes,
+    pub(crate) depth: LaneValues,
     /// Length of its step, as a multiple of the picture's.
-    pub(crate) stretch: Lanes,
+    pub(crate) stretch: LaneValues,
 }
 
 /// Samples of rays: from the first to before the second; none where they are equal.
 #[derive(Clone, Copy)]
 pub(crate) struct Spans {
-    pub(crate) from: Lanes,
-    pub(crate) to: Lanes,
+    pub(crate) from: LaneValues,
+    pub(crate) to: LaneValues,
 }
 
 /// A box in volume space of which every place has the same answer.
@@ -289,7 +289,7 @@ impl<T: Voxel> CastContext<'_, T> {
     /// The lines of rays as a map sees them, which lie so far `aside` of the image's middle and whose steps are so long
     /// along the line of sight.
     #[inline(always)]
-    fn fan(&self, map: &DAffine3, aside: &[Lanes; 2], length: &Lanes) -> Fan {
+    fn fan(&self, map: &DAffine3, aside: &[LaneValues; 2], length: &LaneValues) -> Fan {
         let lens = &self.lens;
         let [right, up] = [lens.right, lens.up].map(|v| map.transform_vector3(v).to_array());
         let (eye, forward) =
@@ -354,12 +354,12 @@ impl<T: Voxel> CastContext<'_, T> {
 
 /// Sixteen lines: sample `i` at `origin + i * step`; per axis x, y, z.
 struct Fan {
-    origin: [Lanes; 3],
-    step: [Lanes; 3],
+    origin: [LaneValues; 3],
+    step: [LaneValues; 3],
 }
 
 #[inline(always)]
-fn inverses(vectors: &[Lanes; 3]) -> [Lanes; 3] {
+fn inverses(vectors: &[LaneValues; 3]) -> [LaneValues; 3] {
     let mut inverses = *vectors;
     inverses.as_flattened_mut().iter_mut().for_each(|part| *part = 1.0 / *part);
     inverses
@@ -368,10 +368,10 @@ fn inverses(vectors: &[Lanes; 3]) -> [Lanes; 3] {
 /// Narrows where lines reach, in steps, to what lies inside a box; from behind to before where nothing does.
 #[inline(always)]
 fn narrow(
-    reach: &mut [Lanes; 2],
-    origin: &[Lanes; 3],
-    step: &[Lanes; 3],
-    inverse: &[Lanes; 3],
+    reach: &mut [LaneValues; 2],
+    origin: &[LaneValues; 3],
+    step: &[LaneValues; 3],
+    inverse: &[LaneValues; 3],
     (low, high): (DVec3, DVec3),
 ) {
     let (low, high) = (low.to_array(), high.to_array());

@@ -9,7 +9,7 @@ pub(crate) const PACKET_SIDE: u32 = 4;
 pub(crate) const PACKET_PIXELS: [[u32; 2]; LANES] = pixels();
 
 /// A number per ray.
-pub(crate) type Lanes = [f64; LANES];
+pub(crate) type LaneValues = [f64; LANES];
 
 const fn pixels() -> [[u32; 2]; LANES] {
     let mut pixels = [[0; 2]; LANES];

@@ -13,7 +13,7 @@ use crate::cpu::box_lines::PacketLines;
 use crate::cpu::color_by::{ColorBlock, ColorLookup, StepColors};
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::PacketRays;
-use crate::cpu::packet::size::Lanes;
+use crate::cpu::packet::size::LaneValues;
 use crate::cpu::samples::accumulated::{Accumulated, size_of_parts, size_of_recolored_parts};
 use crate::cpu::samples::lookup::PlaceValues;
 use crate::cpu::samples::opacity_correction::corrected_ratios;
@@ -22,7 +22,7 @@ use crate::cpu::slices::SliceHits;
 use crate::cpu::table::{PARTS, TransferTable};
 use crate::isosurface::hits::{FindHits, Hit, HitSearch};
 use crate::isosurface::prepare::Isosurfaces;
-use crate::simd::{LANES, Simd, Step, each_axis};
+use crate::simd::{LANES, Simd, SimdStep, each_axis};
 
 /// Surfaces, slices and edges of boxes along the rays of one packet.
 pub(crate) struct SolidHits<'s> {
@@ -33,7 +33,7 @@ pub(crate) struct SolidHits<'s> {
     /// Edges of boxes among them.
     pub(crate) lines: Option<PacketLines<'s>>,
     /// Real end of each ray; [`PacketRays::end`] is the end of its way to the next hit.
-    end: Lanes,
+    end: LaneValues,
 }
 
 impl<'s> SolidHits<'s> {
@@ -148,15 +148,15 @@ pub(crate) struct DrawSolids<'a, 'b, 's, S: Simd, T> {
 /// How far rays are in the steps in which they meet something.
 struct StepProgress {
     /// The sample before.
-    whole: Lanes,
-    at: Lanes,
+    whole: LaneValues,
+    at: LaneValues,
     /// Place in the table there.
     place: [f32; LANES],
     /// Cosine at the last surface.
     cosine: [f32; LANES],
 }
 
-impl<S: Simd, T: Voxel> Step<S> for DrawSolids<'_, '_, '_, S, T> {
+impl<S: Simd, T: Voxel> SimdStep<S> for DrawSolids<'_, '_, '_, S, T> {
     type Output = bool;
 
     #[inline(always)]
@@ -291,7 +291,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
 
     /// Finds the places in the table at samples of the `wanted` rays, whichever block they lie in.
     #[inline(always)]
-    fn find(&self, simd: S, samples: &Lanes, wanted: u32, places: &mut [f32; LANES]) {
+    fn find(&self, simd: S, samples: &LaneValues, wanted: u32, places: &mut [f32; LANES]) {
         if wanted == 0 {
             return;
         }
@@ -314,7 +314,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         &mut self,
         simd: S,
         [from, to]: [&[f32; LANES]; 2],
-        [begin, end]: [&Lanes; 2],
+        [begin, end]: [&LaneValues; 2],
         wanted: u32,
         cosines: &[f32; LANES],
     ) {
@@ -384,7 +384,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         &self,
         simd: S,
         (color_by, near): (&'d dyn ColorLookup, &'d Cell<Option<ColorBlock>>),
-        from: &Lanes,
+        from: &LaneValues,
         lengths: &[f32; LANES],
     ) -> StepColors<'d, S> {
         let (mut begin, mut step_of_lanes) = ([[0.0; LANES]; 3], [[0.0; LANES]; 3]);

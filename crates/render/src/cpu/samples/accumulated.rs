@@ -6,9 +6,9 @@ use glam::Vec4;
 
 use crate::cpu::color_by::StepColors;
 use crate::cpu::samples::sample::PacketSamples;
-use crate::cpu::table::{ENTRIES, ERROR_PER_BEND, Entries, PARTS, TOLERANCE, TransferTable};
+use crate::cpu::table::{ENTRIES, ERROR_PER_BEND, PARTS, TOLERANCE, TableEntries, TransferTable};
 use crate::scene::light::{Light, Metric};
-use crate::simd::{LANES, Simd, Step, each_axis};
+use crate::simd::{LANES, Simd, SimdStep, each_axis};
 
 /// Color and opacity that sixteen rays have accumulated so far, and the last sample of each.
 #[derive(Clone, Copy)]
@@ -126,7 +126,7 @@ impl<S: Simd> Accumulated<S> {
     pub(crate) fn add(
         &mut self,
         simd: S,
-        entries: &Entries,
+        entries: &TableEntries,
         places: S::F,
         seen: S::M,
         step_colors: Option<(&StepColors<'_, S>, f32)>,
@@ -185,7 +185,7 @@ pub(crate) struct Add<'a, S: Simd> {
     pub(crate) step_colors: Option<&'a StepColors<'a, S>>,
 }
 
-impl<S: Simd> Step<S> for Add<'_, S> {
+impl<S: Simd> SimdStep<S> for Add<'_, S> {
     type Output = Accumulated<S>;
 
     #[inline(always)]

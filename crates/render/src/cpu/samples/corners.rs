@@ -7,7 +7,7 @@
 
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::{MissingValues, PlaceScale, Voxel};
-use crate::simd::{LANES, Offsets, READ_AHEAD, Simd, each_axis};
+use crate::simd::{LANES, PairOffsets, READ_AHEAD, Simd, each_axis};
 
 /// A block's voxels, ready to be read by sixteen lanes.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct VoxelGrid<'a, T> {
 /// Voxels around sixteen positions in the grid that made it.
 pub(crate) struct VoxelCorners<S: Simd> {
     /// The lowest voxel of each.
-    lowest: Offsets,
+    lowest: PairOffsets,
     /// Shares of the upper neighbors along x, y, z.
     share: [S::F; 3],
 }
@@ -60,7 +60,7 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
 
     /// Offsets of voxels `(x, y, z)`.
     #[inline(always)]
-    fn offsets<S: Simd>(&self, simd: S, voxel: &[S::U; 3]) -> Offsets {
+    fn offsets<S: Simd>(&self, simd: S, voxel: &[S::U; 3]) -> PairOffsets {
         let [sz, sy] = self.strides;
         let plane = simd.mul_u(voxel[2], simd.splat_u(sz));
         let row = simd.mul_u(voxel[1], simd.splat_u(sy));

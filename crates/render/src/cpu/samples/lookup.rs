@@ -5,7 +5,7 @@ use glam::DVec3;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::{PacketRays, UniformRegion};
-use crate::cpu::packet::size::Lanes;
+use crate::cpu::packet::size::LaneValues;
 use crate::cpu::samples::accumulated::Accumulated;
 use crate::cpu::samples::corners::VoxelGrid;
 use crate::cpu::samples::level_fade;
@@ -37,7 +37,7 @@ impl<T: Voxel> CastContext<'_, T> {
         &self,
         simd: S,
         rays: &PacketRays,
-        samples: &Lanes,
+        samples: &LaneValues,
         wanted: u32,
         shading: &Shading<'_, T>,
         accumulated: &mut Accumulated<S>,

@@ -3,7 +3,7 @@
 use crate::blocks::voxel::Voxel;
 use crate::cpu::samples::corners::VoxelGrid;
 use crate::cpu::samples::shading::Shading;
-use crate::simd::{Simd, Step, each_axis};
+use crate::simd::{Simd, SimdStep, each_axis};
 
 /// Result of a sample: its place in the table, NaN where nothing is present, and how places change around it,
 /// in volume space; slopes are 0 where nothing is present.
@@ -68,7 +68,7 @@ pub(crate) struct TakeSamples<'a, S: Simd, T> {
     pub(crate) shading: &'a Shading<'a, T>,
 }
 
-impl<S: Simd, T: Voxel> Step<S> for TakeSamples<'_, S, T> {
+impl<S: Simd, T: Voxel> SimdStep<S> for TakeSamples<'_, S, T> {
     type Output = PacketSamples<S>;
 
     #[inline(always)]

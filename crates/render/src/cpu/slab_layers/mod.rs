@@ -10,7 +10,7 @@ mod borders;
 use crate::cpu::packet::rays::{PacketRays, Spans};
 use crate::cpu::packet::size::PACKET_SIDE;
 use crate::image::rect::Rect;
-use crate::simd::{LANES, Simd, Step};
+use crate::simd::{LANES, Simd, SimdStep};
 
 pub(crate) use borders::SlabBorders;
 use borders::SlabPath;
@@ -118,7 +118,7 @@ const LEAST_SEEN: f32 = 0.25;
 /// More than this rounding does not take.
 const MOST_LOST: f32 = 1.0 / 255.0;
 
-impl<S: Simd> Step<S> for DepositLayers<'_, '_> {
+impl<S: Simd> SimdStep<S> for DepositLayers<'_, '_> {
     type Output = ();
 
     #[inline(always)]
@@ -153,7 +153,7 @@ pub(crate) struct LeaveSlab<'a, 'b, S: Simd> {
     pub(crate) rgba: [S::F; 4],
 }
 
-impl<S: Simd> Step<S> for LeaveSlab<'_, '_, S> {
+impl<S: Simd> SimdStep<S> for LeaveSlab<'_, '_, S> {
     type Output = [S::F; 4];
 
     #[inline(always)]
@@ -253,7 +253,7 @@ impl SlabTile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::{Instructions, Job};
+    use crate::simd::{Instructions, SimdJob};
 
     /// Leaves opacity after opacity in slab after slab, for all rays alike; tells what ray 3 has in each, and whether it goes on.
     struct Through<'a> {
@@ -261,7 +261,7 @@ mod tests {
         opacities: &'a [(usize, f32)],
     }
 
-    impl Job for Through<'_> {
+    impl SimdJob for Through<'_> {
         type Output = Vec<(f32, bool)>;
 
         #[inline(always)]

@@ -8,14 +8,14 @@ use super::{Area, Depth, Notes, Pen, number_text};
 
 /// A color, and what it stands for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Key {
+pub struct LegendKey {
     /// sRGB.
     pub color: [u8; 3],
     /// A few words.
     pub text: String,
 }
 
-impl Key {
+impl LegendKey {
     /// Creates the key of a value, with units that may be empty.
     #[must_use]
     pub fn of_value(color: [u8; 3], value: f64, units: &str) -> Self {

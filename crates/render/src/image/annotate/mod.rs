@@ -17,7 +17,7 @@ use crate::image::raster::line;
 use crate::scene::camera::{Bounds, Camera, Lens};
 use crate::scene::color_map::{COLORS, color_map_table, is_categorical};
 use crate::scene::transfer::TransferFunction;
-pub use keys::Key;
+pub use keys::LegendKey;
 use text::{TextPlace, TextWriter};
 
 /// Facts about a picture that are written into it.
@@ -38,7 +38,7 @@ pub struct Notes {
     /// Text in the upper left corner, such as a time; may be empty.
     pub title: String,
     /// Meanings of colors that are not on a scale, such as those of isosurfaces.
-    pub keys: Vec<Key>,
+    pub keys: Vec<LegendKey>,
     /// Their colors; no legend where `None`, nor for labels.
     pub transfer: Option<TransferFunction>,
     /// Whether the picture lies over something dark.
@@ -374,7 +374,7 @@ mod tests {
     fn labels_of_axes_meet_neither_each_other_nor_anything_else() {
         let directions =
             [[-0.45, 0.8, -0.4], [0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.1, -0.05], [1.0, 1.0, 1.0]];
-        let keys = vec![Key::of_value([9; 3], 0.25, "kg"); 4];
+        let keys = vec![LegendKey::of_value([9; 3], 0.25, "kg"); 4];
         for direction in directions {
             let near = Camera::framing(&bounds(), direction);
             for camera in [near, near.orthographic(), near.zoom(0.4), near.zoom(1.4)] {
@@ -417,7 +417,7 @@ mod tests {
     fn keys_have_their_colors_one_below_the_other_and_end_above_the_scale_bar() {
         let camera = Camera::framing(&bounds(), [0.0, 1.0, 0.0]);
         let colors: Vec<[u8; 3]> = (0..40).map(|n| [250, 5 * n, 40]).collect();
-        let keys = colors.iter().map(|&color| Key::of_value(color, 0.25, "kg")).collect();
+        let keys = colors.iter().map(|&color| LegendKey::of_value(color, 0.25, "kg")).collect();
         let mut image = filled([0.0; 4]);
         let notes = Notes { title: "2001-02-03".into(), keys, transfer: None, ..notes(camera) };
         annotate(&mut image, &notes).unwrap();
@@ -434,7 +434,7 @@ mod tests {
         let shown: Vec<usize> = rows.iter().copied().map_while(|row| row).collect();
         assert!(shown.len() > 5 && shown.is_sorted_by(|a, b| a + 10 < *b), "{rows:?}");
         assert!(rows[shown.len()..].iter().all(Option::is_none) && shown.len() < 20, "{rows:?}");
-        assert_eq!(Key::of_value([0; 3], 1e-7, "").text, "1e-7");
+        assert_eq!(LegendKey::of_value([0; 3], 1e-7, "").text, "1e-7");
     }
 
     #[test]

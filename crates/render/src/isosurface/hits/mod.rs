@@ -17,10 +17,10 @@ use crate::SubVolume;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::{PacketRays, UniformRegion};
-use crate::cpu::packet::size::Lanes;
+use crate::cpu::packet::size::LaneValues;
 use crate::isosurface::cell_sides::{CellSides, UNKNOWN};
 use crate::isosurface::prepare::Isosurfaces;
-use crate::simd::{LANES, Simd, Step};
+use crate::simd::{LANES, Simd, SimdStep};
 use search::{BlockSearch, LocalRays};
 pub(crate) use surfaces::{Hit, StoredSurface, Surfaces};
 use traversal::TraversedBlock;
@@ -28,8 +28,8 @@ use traversal::TraversedBlock;
 /// How far the searches along sixteen rays are.
 pub(crate) struct HitSearch {
     /// Up to where each was looked along, in steps.
-    pub(crate) at: Lanes,
-    end: Lanes,
+    pub(crate) at: LaneValues,
+    end: LaneValues,
     /// Side of the isovalues on which each is there, as [`CellSides`] count; NaN where it begins and behind missing values.
     pub(crate) side: [f32; LANES],
     found: FoundHits,
@@ -38,7 +38,7 @@ pub(crate) struct HitSearch {
     enough: f32,
     /// Range of each ray that belongs to this caster, in steps: hits before the first place, and hits from
     /// the second place on, belong to other casters.
-    own: [Lanes; 2],
+    own: [LaneValues; 2],
 }
 
 /// Hits that were found on each ray and not taken yet: one linked list for each ray, the nearest hit first,
@@ -180,7 +180,7 @@ pub(crate) struct FindHits<'a, 'b, T> {
     pub(crate) wanted: u32,
 }
 
-impl<S: Simd, T: Voxel> Step<S> for FindHits<'_, '_, T> {
+impl<S: Simd, T: Voxel> SimdStep<S> for FindHits<'_, '_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -238,7 +238,7 @@ impl<S: Simd, T: Voxel> Step<S> for FindHits<'_, '_, T> {
 /// Returns the places where rays leave a region, at least a little ahead of where the rays are; and one bit
 /// for each ray that is inside the region a little ahead.
 #[inline(always)]
-fn exits(search: &HitSearch, rays: &PacketRays, region: &UniformRegion) -> (Lanes, u32) {
+fn exits(search: &HitSearch, rays: &PacketRays, region: &UniformRegion) -> (LaneValues, u32) {
     let (low, high) = (region.low.to_array(), region.high.to_array());
     let (mut exit, mut is_inside) = (search.end, [true; LANES]);
     for axis in 0..3 {
@@ -264,7 +264,7 @@ fn exits(search: &HitSearch, rays: &PacketRays, region: &UniformRegion) -> (Lane
 impl HitSearch {
     /// Lets rays pass what lies on one side.
     #[inline(always)]
-    fn leave(&mut self, rays: u32, exit: &Lanes, side: f32) {
+    fn leave(&mut self, rays: u32, exit: &LaneValues, side: f32) {
         for (lane, exit) in exit.iter().enumerate() {
             let is_own = rays >> lane & 1 != 0;
             self.at[lane] = if is_own { *exit } else { self.at[lane] };

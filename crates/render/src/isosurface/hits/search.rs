@@ -12,16 +12,16 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::recolored;
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::PacketRays;
-use crate::cpu::packet::size::Lanes;
+use crate::cpu::packet::size::LaneValues;
 use crate::isosurface::cubic::{CellCorners, Cubics, RayCubic, gradient};
 use crate::isosurface::prepare::Isosurfaces;
 use crate::simd::{LANES, Simd};
 
 /// Sixteen rays in a block's voxels, per axis x, y, z: `origin + t * step`.
 pub(crate) struct LocalRays {
-    origin: [Lanes; 3],
-    step: [Lanes; 3],
-    inverse: [Lanes; 3],
+    origin: [LaneValues; 3],
+    step: [LaneValues; 3],
+    inverse: [LaneValues; 3],
     /// Voxels of the block per voxel of level 0.
     scale: DVec3,
 }
@@ -71,7 +71,7 @@ pub(crate) struct BlockSearch<'a, 'b, T> {
     pub(crate) local: LocalRays,
     pub(crate) members: u32,
     /// Places where the rays leave the block, in steps.
-    pub(crate) exit: Lanes,
+    pub(crate) exit: LaneValues,
 }
 
 impl<T: Voxel> BlockSearch<'_, '_, T> {
@@ -201,7 +201,7 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
 
     /// Returns the places where rays enter cells and leave them, in steps; not behind the block's end.
     #[inline(always)]
-    fn way(&self, cells: &[[f32; LANES]; 3]) -> [Lanes; 2] {
+    fn way(&self, cells: &[[f32; LANES]; 3]) -> [LaneValues; 2] {
         let local = &self.local;
         let [mut from, mut to] = [self.search.at, self.exit];
         for (axis, cells) in cells.iter().enumerate() {
@@ -224,7 +224,7 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
     /// One bit for each ray that comes from at or above an isovalue, or begins there.
     #[inline(always)]
     #[expect(clippy::cast_precision_loss, reason = "at most MAX_COUNT")]
-    fn sides_before(&self, number: usize, values: &Lanes, isovalue: &Lanes) -> u32 {
+    fn sides_before(&self, number: usize, values: &LaneValues, isovalue: &LaneValues) -> u32 {
         let mut bits = 0;
         for lane in 0..LANES {
             let side = self.search.side[lane];
@@ -237,7 +237,7 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
     /// Notes that rays meet a surface, so many steps behind where they entered their cells.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
-    fn note(&mut self, place: &EnteredCells<'_>, surface: &StoredSurface, at: &Lanes, crossed: u32) {
+    fn note(&mut self, place: &EnteredCells<'_>, surface: &StoredSurface, at: &LaneValues, crossed: u32) {
         let (context, local) = (self.context, &self.local);
         let mut cosines = [0.0; LANES];
         for lane in 0..LANES {
@@ -262,19 +262,19 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
 /// The cells that sixteen rays are in, and where they entered them.
 struct EnteredCells<'a> {
     cells: &'a [[f32; LANES]; 3],
-    corners: &'a [Lanes; 8],
-    from: &'a Lanes,
+    corners: &'a [LaneValues; 8],
+    from: &'a LaneValues,
 }
 
 #[inline(always)]
-fn of_lane(corners: &[Lanes; 8], lane: usize) -> CellCorners {
+fn of_lane(corners: &[LaneValues; 8], lane: usize) -> CellCorners {
     let [a, b, c, d, e, f, g, h] = corners;
     [a[lane], b[lane], c[lane], d[lane], e[lane], f[lane], g[lane], h[lane]]
 }
 
 /// One bit for each that is at or above the other.
 #[inline(always)]
-fn bits_above(values: &Lanes, others: &Lanes) -> u32 {
+fn bits_above(values: &LaneValues, others: &LaneValues) -> u32 {
     let mut bits = 0;
     for lane in 0..LANES {
         bits |= u32::from(values[lane] >= others[lane]) << lane;
@@ -286,7 +286,7 @@ fn bits_above(values: &Lanes, others: &Lanes) -> u32 {
 /// interpolated is rounded. So where voxels of a plateau have the isovalue itself, they are behind the surface whichever way
 /// rounding goes, and it lies in the cells around them, which have a slope to be lit by.
 #[inline(always)]
-fn hairs(corners: &[Lanes; 8]) -> Lanes {
+fn hairs(corners: &[LaneValues; 8]) -> LaneValues {
     /// Share of the range of a cell's values.
     const HAIR: f64 = 1e-9;
     let (mut low, mut high) = (corners[0], corners[0]);

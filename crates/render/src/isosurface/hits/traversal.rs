@@ -14,7 +14,7 @@ use crate::blocks::voxel::{MissingValues, PlaceScale, Voxel};
 use crate::cpu::samples::corners::VoxelGrid;
 use crate::isosurface::active_cells::ActiveCells;
 use crate::isosurface::cell_sides::{SIDES, UNKNOWN};
-use crate::simd::{LANES, Offsets, READ_AHEAD, Simd, each_axis};
+use crate::simd::{LANES, PairOffsets, READ_AHEAD, Simd, each_axis};
 
 /// Cells of eight voxels that are looked at between two looks for leaps.
 const RUN: u32 = 8;
@@ -245,7 +245,7 @@ impl<S: Simd> CellTraversal<S> {
         });
         let plane = simd.mul_u(place[2], simd.splat_u(traversed.strides[0]));
         let row = simd.mul_u(place[1], simd.splat_u(traversed.strides[1]));
-        let index: Offsets = simd.store_u(simd.add_u(simd.add_u(plane, row), place[0]));
+        let index: PairOffsets = simd.store_u(simd.add_u(simd.add_u(plane, row), place[0]));
         debug_assert!(index.iter().all(|&index| (index as usize) < traversed.count), "a cell of the block");
         // SAFETY: numbers of cells are below their count, so many bytes and READ_AHEAD more are there.
         let [here, _] = unsafe { simd.pairs_u8(around.as_ptr(), &index) };

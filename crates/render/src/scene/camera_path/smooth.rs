@@ -13,17 +13,17 @@ use crate::scene::camera::Camera;
 
 /// Values that are interpolated besides the rotation: the target, the logarithm of the distance, the [`span`]
 /// of the projection, and how far the eye stands aside.
-type State = [f64; 6];
+type CameraState = [f64; 6];
 
 /// A place, and how the camera passes it.
 #[derive(Clone, Copy, Debug)]
 struct PathStop {
     /// How far along the way.
     along: f64,
-    state: State,
+    state: CameraState,
     rotation: DQuat,
     /// Change of each for each unit of `along`; of the rotation an axis as long as the angle, in the image's axes.
-    speed: State,
+    speed: CameraState,
     turning: DVec3,
 }
 
@@ -103,7 +103,7 @@ impl Smooth {
 
 /// How a leg passes on average, and how long it is.
 struct Rates {
-    speed: State,
+    speed: CameraState,
     turning: DVec3,
     far: f64,
 }
@@ -118,7 +118,7 @@ fn rates(a: &PathStop, b: &PathStop) -> Rates {
 }
 
 /// How a place between two legs is passed: the shorter leg counts more, as in a Catmull-Rom spline.
-fn blend(before: Rates, after: Rates) -> (State, DVec3) {
+fn blend(before: Rates, after: Rates) -> (CameraState, DVec3) {
     let share = before.far / (before.far + after.far);
     let speed = std::array::from_fn(|n| before.speed[n] + (after.speed[n] - before.speed[n]) * share);
     (speed, before.turning.lerp(after.turning, share))
@@ -164,7 +164,7 @@ fn bezier([a, b, c, d]: [DQuat; 4], share: f64) -> DQuat {
     ab.slerp(bc, share).slerp(bc.slerp(cd, share), share)
 }
 
-fn state(place: &Camera) -> State {
+fn state(place: &Camera) -> CameraState {
     let [x, y, z] = place.target;
     [x, y, z, length(place).ln(), span(place), place.aside]
 }
@@ -178,7 +178,7 @@ fn span(camera: &Camera) -> f64 {
     }
 }
 
-fn camera(state: &State, rotation: DQuat, like: &Camera) -> Camera {
+fn camera(state: &CameraState, rotation: DQuat, like: &Camera) -> Camera {
     let [x, y, z, distance, span, aside] = *state;
     let target = DVec3::new(x, y, z);
     let projection = match like.projection {

@@ -268,7 +268,7 @@ mod tests {
 
     use array::conformance::{MemorySource, one_array};
     use array::{Content, Priority};
-    use render::{Demand, Demanded, Limit, VolumeView};
+    use render::{Demand, Demanded, LevelLimit, VolumeView};
     use tokio::task::JoinSet;
 
     use super::*;
@@ -284,7 +284,7 @@ mod tests {
 
     fn request(feed: &Feed, who: ParticipantId, subscription: &VolumeSubscription, index: u64) {
         let block = Demanded { key: key(subscription, index), priority: Priority::NORMAL };
-        let demand = Demand { wanted: 0, limit: Limit::Finest, blocks: vec![block], pool_bytes: 0 };
+        let demand = Demand { wanted: 0, limit: LevelLimit::Finest, blocks: vec![block], pool_bytes: 0 };
         feed.request(who, || subscription.set_demand(&Arc::new(demand)));
     }
 

@@ -30,7 +30,7 @@ use std::time::Duration;
 use array::{BlockKey, DatasetId, Error, ErrorKind, Generation, Result};
 use bytes::Bytes;
 use compose::{Balance, Communicator, KdTree, Method, Schedule, broadcast, reduce};
-use render::{Cancel, Frame, ImageSize, Quality, Scene, VolumeView};
+use render::{Cancel, ImageSize, Quality, RenderedImage, Scene, VolumeView};
 use session::ParticipantId;
 use view::View;
 
@@ -364,7 +364,7 @@ impl Launcher {
         (scene, view): (&Scene, &View),
         pixels: PixelPrecision,
         cancel: &Cancel,
-    ) -> Result<Frame> {
+    ) -> Result<RenderedImage> {
         let mut state = self.state()?;
         let shares =
             state.participants.get_mut(&who).ok_or_else(|| Error::internal("expected shares to draw"))?;

@@ -3,7 +3,7 @@
 
 use array::{BlockKey, Error, Result};
 use compose::{Communicator, Composed, KdTree, Schedule};
-use render::{Cancel, Frame, Image, ImageSize, Rect, Scene, stereo};
+use render::{Cancel, Image, ImageSize, Rect, RenderedImage, Scene, stereo};
 use serde::{Deserialize, Serialize};
 use view::View;
 
@@ -146,13 +146,13 @@ impl PictureAssembly {
     /// The picture, of which rank 0 drew `own`.
     ///
     /// # Errors
-    /// Those of [`Tally::fidelity`](render::Tally::fidelity).
-    pub(super) fn finished(self, own: &PictureParts) -> Result<Frame> {
+    /// Those of [`SampleTally::fidelity`](render::SampleTally::fidelity).
+    pub(super) fn finished(self, own: &PictureParts) -> Result<RenderedImage> {
         let frame = |((scene, image), part): ((Scene, Image), &Composed)| {
-            Ok(Frame { image, fidelity: part.tally.fidelity(&scene)? })
+            Ok(RenderedImage { image, fidelity: part.tally.fidelity(&scene)? })
         };
         let frames = self.eyes.into_iter().zip(&own.eyes).map(frame).collect::<Result<Vec<_>>>()?;
-        match <[Frame; 2]>::try_from(frames) {
+        match <[RenderedImage; 2]>::try_from(frames) {
             Ok(pair) => stereo::beside(pair, self.size),
             Err(one) => {
                 one.into_iter().next().ok_or_else(|| Error::internal("expected a picture, found none"))
