@@ -106,7 +106,7 @@ impl Viewer {
         };
         let projection = view::Projection::Perspective { fov_y_rad: render::Camera::DEFAULT_FOV_Y_RAD };
         let ViewCamera { eye, target, up, .. } = *camera;
-        camera.eye = render::ViewCamera { eye, target, up, projection, aside: 0.0 }.orbit(yaw_rad, 0.0).eye;
+        camera.eye = render::Camera { eye, target, up, projection, aside: 0.0 }.orbit(yaw_rad, 0.0).eye;
         let patch = json!({ "camera": camera });
         self.change(&patch, moving)
     }
