@@ -1,8 +1,9 @@
-//! Pictures of one view after another without anybody looking: stills and films.
+//! Finished pictures of a sequence of views: stills and films.
 //!
-//! While one picture is drawn the blocks of the next one come, so that a film of N pictures takes about as long as the slower of
-//! fetching and drawing N times, and the other once. Two places take turns, as two participants who look in turn. Where several
-//! ranks draw, rank 0 has the film: it aims and draws by its [crew](crate::ranks::launcher), and gets each picture whole.
+//! The blocks of the next picture are fetched while one is drawn, so that a film of N pictures takes about N
+//! times the slower of fetching and drawing, plus once the faster. Two participants, each with its own share
+//! of the memory, alternate. If several ranks draw, rank 0 owns the film: it plans and draws through its
+//! [launcher](crate::ranks::launcher) and receives whole pictures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,44 +27,45 @@ use crate::viewer::session::check_memory;
 use crate::viewer::shared::{SharedState, check};
 use crate::viewer::view_plan::ViewPlan;
 
-/// Range of values that colors are spread over, where a view has no transfer function.
+/// Range of values that colors are mapped to where a view has no transfer function.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum ColorRange {
-    /// All values except a few outliers and those that look like padding.
+    /// Range without a few outliers and values that look like padding.
     #[default]
     Usual,
-    /// From the lowest value to the highest.
+    /// Range from the lowest value to the highest.
     Full,
-    /// This range of decoded values.
+    /// Given range of decoded values.
     Of([f64; 2]),
 }
 
 /// Description of a film to draw.
 #[derive(Clone, Debug)]
 pub struct FilmRequest {
-    /// One view for each picture. Camera and transfer function may be left open; a transfer function is then chosen for the
-    /// first picture and kept.
+    /// Views, one for each picture. Camera and transfer function may be omitted; a transfer function is then
+    /// chosen for the first picture and kept.
     pub views: Vec<View>,
-    /// The name of a color map, instead of those in the views or the one that is chosen.
+    /// Name of a color map that replaces those of the views and the default.
     pub color_map: Option<String>,
-    /// Range of values that colors are spread over.
+    /// Range of values that colors are mapped to.
     pub range: ColorRange,
-    /// Pixels.
+    /// Size of the pictures, pixels.
     pub size: ImageSize,
-    /// Memory limit of blocks, and the painter.
+    /// Memory for blocks, and the painter.
     pub resources: DrawResources,
-    /// Slabs beside each picture: not of stereo pairs, nor beside isosurfaces, slices and extreme values, nor by several ranks.
+    /// Slabs to make with each picture: not with stereo pairs, isosurfaces, slices, extreme values or several
+    /// ranks.
     pub slabs: Option<FilmSlabs>,
-    /// Other ranks that draw, on the CPU: the pictures are those of one rank but for rounding. `resources` are
-    /// then those of this rank, or those of all threads together.
+    /// Ranks that draw, on the CPU; the pictures differ from those of one rank only by rounding. `resources`
+    /// are then those of this rank, or those of all threads together.
     pub rank_group: Option<RankGroup>,
-    /// How the company hands pictures over.
+    /// Pixel format in which the ranks send finished pictures to rank 0.
     pub pixels: PixelPrecision,
 }
 
-/// How often other ranks are asked whether they have all blocks of the next picture.
+/// Interval at which other ranks are asked whether they have all blocks of the next picture.
 const RANK_POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// The places that take turns, and the one that looks at the picture before.
+/// Participants that alternate; one of them keeps the blocks of the previous picture.
 const FIRST: ParticipantId = ParticipantId(0);
 const SECOND: ParticipantId = ParticipantId(1);
 
@@ -71,16 +73,16 @@ fn other_participant(participant: ParticipantId) -> ParticipantId {
     if participant == FIRST { SECOND } else { FIRST }
 }
 
-/// A picture whose blocks come.
+/// Picture whose blocks are being fetched.
 struct PendingPicture {
-    /// Reaches beyond the picture where slabs do.
+    /// View plan, which covers more than the picture where its slabs do.
     view_plan: ViewPlan,
     /// View that the picture shows.
     view: View,
     slabs: Option<SlabRequest>,
 }
 
-/// Pictures under way. Dropping it withdraws every want and stops the drawing.
+/// Film that is being drawn. Dropping it cancels all wants and the current drawing.
 pub struct Film {
     shared: Arc<SharedState>,
     views: std::vec::IntoIter<View>,
@@ -90,33 +92,33 @@ pub struct Film {
     pixels: PixelPrecision,
     /// Number of pictures planned so far.
     planned_pictures: u64,
-    /// The transfer function that was chosen for the first picture.
+    /// Transfer function that was chosen for the first picture.
     chosen: Option<Transfer>,
-    /// The colors by another array that were.
+    /// Colors by another array that were chosen for the first picture.
     chosen_colors: Option<ColorBy>,
     pending: Option<PendingPicture>,
     slabs: Option<FilmSlabs>,
-    /// The other place, which looks at the last picture, or for now at the first one.
+    /// Participant of the next picture, which still holds the blocks of the previous one.
     next_participant: Option<(ParticipantId, VolumeSubscription)>,
-    /// Moves blocks.
+    /// Task that fetches blocks.
     _feed_task: JoinSet<()>,
-    /// Other ranks on threads of this process.
+    /// Other ranks, if they are threads of this process.
     _workers: JoinSet<Result<()>>,
 }
 
 impl Film {
-    /// Makes everything ready and asks for the first picture's blocks.
+    /// Opens a film and requests the blocks of the first picture.
     ///
     /// Call it within a tokio runtime.
     ///
     /// # Errors
-    /// What does not fit in a view.
+    /// `Invalid` and others for a view that does not fit the data set.
     pub async fn open(source: Arc<dyn Source>, request: FilmRequest) -> Result<Self> {
         let dataset = source.describe().await?;
         Self::of(source, dataset, request).await
     }
 
-    /// Opens a film as [`open`](Self::open) does, of data that are already described by `dataset`.
+    /// Opens a film as [`open`](Self::open) does, for data that are already described by `dataset`.
     pub(crate) async fn of(
         source: Arc<dyn Source>,
         dataset: Arc<Dataset>,
@@ -148,7 +150,8 @@ impl Film {
         let mut feed_task = JoinSet::new();
         let fed = Arc::clone(&shared);
         feed_task.spawn(async move { fed.feed.run().await });
-        // The second place is there from the start, so that all pictures have the same share of the memory.
+        // The second participant exists from the start, so that all pictures have the same share of the
+        // memory.
         let next_participant = is_film
             .then(|| {
                 let volume = volume_of(&first, &dataset)?;
@@ -176,8 +179,8 @@ impl Film {
         Ok(film)
     }
 
-    /// Waits at rank 0 for the coarsest level before the volume is cut into shares, where several ranks draw.
-    /// By this level rank 0 estimates where the work is, and chooses a transfer function.
+    /// Waits at rank 0 for the coarsest level before the volume is divided, if several ranks draw. By this
+    /// level rank 0 estimates the work and chooses a transfer function.
     async fn load_coarsest(&mut self, first: &View) -> Result<Option<VolumeSubscription>> {
         let Some(launcher) = self.shared.launcher.clone() else { return Ok(None) };
         let (shared, view, size) = (Arc::clone(&self.shared), Arc::new(first.clone()), self.size);
@@ -205,14 +208,15 @@ impl Film {
         Ok(Some(view_plan.subscription))
     }
 
-    /// The next picture, with every block it wants: the same request over the same data gives the same pictures. `None`
-    /// after the last one. `progress` hears how many of its blocks are there and how many are wanted.
+    /// Draws the next picture with all its blocks: equal requests over equal data give equal pictures.
+    /// Returns `None` after the last picture. Calls `progress` with the numbers of blocks that are loaded and
+    /// wanted.
     ///
     /// # Errors
-    /// The reason why a block cannot be had.
+    /// Error of a block that cannot be loaded; those of drawing.
     ///
     /// # Cancel safety
-    /// A picture that is not waited for is lost; the film ends there.
+    /// Dropping the future loses the picture and ends the film.
     pub async fn next(&mut self, mut progress: impl FnMut(u64, u64)) -> Result<Option<Still>> {
         let Some(now) = self.pending.take() else { return Ok(None) };
         all_blocks(&self.shared, self.shared.launcher.as_ref(), &now.view_plan, &mut progress).await?;
@@ -229,7 +233,8 @@ impl Film {
         Ok(Some(still))
     }
 
-    /// Aims a place at a view and the slabs beside it, which follow others cut along `before`, and wishes for their blocks.
+    /// Plans a picture and its slabs for a participant, and requests their blocks. The previous picture's
+    /// slabs were cut along `before`.
     async fn plan_picture(
         &mut self,
         participant: ParticipantId,
@@ -255,7 +260,7 @@ impl Film {
         Ok(PendingPicture { view_plan, view, slabs: Some(request) })
     }
 
-    /// Aims a place at a view, and wishes for its blocks.
+    /// Plans a view for a participant, and requests its blocks.
     async fn plan_view(
         &self,
         participant: ParticipantId,
@@ -263,7 +268,7 @@ impl Film {
         size: ImageSize,
         old: Option<VolumeSubscription>,
     ) -> Result<ViewPlan> {
-        // Where several draw it says where work is.
+        // With several ranks it is used to estimate the work.
         view.transfer = view.transfer.or_else(|| self.chosen.clone());
         let (shared, number) = (Arc::clone(&self.shared), self.planned_pictures);
         let planning = move || match &shared.launcher {
@@ -284,10 +289,11 @@ impl Film {
         blocking(planning).await?
     }
 
-    /// The view with the transfer function and the colors that it leaves open: those that were chosen for the first picture.
+    /// Returns the view with its missing transfer function and colors set to those chosen for the first
+    /// picture.
     fn filled(&mut self, view: &View, view_plan: &ViewPlan) -> View {
         let mut view = view.clone();
-        // Where colors are another array's, the map that was asked for is theirs.
+        // With colors by another array, the requested color map applies to that array.
         let (value_map, color_by_map) = match (&view.color_by, self.color_map.as_deref()) {
             (None, map) => (map, None),
             (Some(_), map) => (None, map),
@@ -345,18 +351,18 @@ impl Film {
     }
 }
 
-/// Statistics of the values that an aim shows.
+/// Returns statistics of the values that a view plan shows.
 fn drawn_values(view_plan: &ViewPlan, view: &View) -> Option<ValueSummary> {
     view_plan.subscription.volume.values(DrawnRange::of(view))
 }
 
-/// Text with its first letter in upper case.
+/// Returns text with its first letter in upper case.
 fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Checks that the ranks of a film can draw a view, and can make slabs of it where those are wanted.
+/// Checks that the ranks of a film can draw a view, and that slabs can be made of it if requested.
 fn check_ranks(view: &View, rank_group: Option<&RankGroup>, slabs: Option<&FilmSlabs>) -> Result<()> {
     if slabs.is_some() && view.stereo.is_some() {
         return Err(Error::unsupported("expected slabs beside a picture for one eye, found a stereo pair"));
@@ -372,7 +378,7 @@ fn check_ranks(view: &View, rank_group: Option<&RankGroup>, slabs: Option<&FilmS
     Ok(())
 }
 
-/// Adds a camera to a view that has none: one that sees the whole volume in a picture of this size.
+/// Adds a camera that shows the whole volume to a view that has none.
 fn with_camera(mut view: View, dataset: &Dataset, size: ImageSize) -> Result<View> {
     if view.camera.is_none() {
         view.camera = Some(shared_camera(&camera_in(&view, dataset, size)?));
@@ -380,7 +386,7 @@ fn with_camera(mut view: View, dataset: &Dataset, size: ImageSize) -> Result<Vie
     Ok(view)
 }
 
-/// Waits until every block is there: at all ranks of a `launcher`, else here.
+/// Waits until all blocks are loaded: at all ranks of a `launcher`, else in this process.
 async fn all_blocks(
     shared: &Arc<SharedState>,
     launcher: Option<&Arc<Launcher>>,
@@ -414,7 +420,7 @@ async fn all_blocks(
     }
 }
 
-/// The transfer function of a view, or a sensible one for what is here, in the colors that were asked for.
+/// Returns the transfer function of a view, or a default for the loaded blocks, with the requested color map.
 fn chosen_transfer(view: &View, volume: &Volume, color_map: Option<&str>, range: ColorRange) -> Transfer {
     let sensible = || volume.sensible_transfer().map(|(_, transfer)| transfer);
     let chosen = || match range {
@@ -429,7 +435,7 @@ fn chosen_transfer(view: &View, volume: &Volume, color_map: Option<&str>, range:
     transfer
 }
 
-/// Fills in range and color map of the colors by another array, where they are left open.
+/// Fills in range and color map of colors by another array where they are omitted.
 fn chosen_colors(by: &ColorBy, color_by: &Volume, color_map: Option<&str>) -> ColorBy {
     let sensible = color_by.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
     let map = color_map.map(str::to_owned).or_else(|| by.map.clone());

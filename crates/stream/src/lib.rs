@@ -1,10 +1,10 @@
-//! How pictures reach a viewer: which blocks are fetched, when and how sharply a picture is drawn, how it is
-//! encoded, and what is said about it.
+//! Delivery of pictures to viewers: which blocks are fetched, when and at which resolution a picture is
+//! drawn, how it is encoded, and what is reported about it.
 //!
-//! The stage between a [`Source`](array::Source) and a connection. It opens no connection and knows no format;
-//! `render` draws, or `gpu`; `session` decides who sees what. Read [`Session`] first (people look at a data set
-//! together), then [`render_still`] and [`Film`] (finished pictures, nobody looking). Where several ranks draw, those but the first
-//! [`run_worker`](run_worker()).
+//! This crate is the stage between a [`Source`](array::Source) and a connection. It opens no connection and
+//! knows no file format; `render` or `gpu` draws; `session` decides who sees which view. Read [`Session`]
+//! first (participants view a data set together), then [`render_still`] and [`Film`] (finished pictures
+//! without viewers). Where several ranks draw, all but rank 0 call [`run_worker`](run_worker()).
 //!
 //! ```text
 //!   note -> Room -> Seat -> frame loop -> Aim -> wishes -> Loader -> wants -> source
@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Every queue is bounded: wants by number and bytes, frames by what the viewer has shown, everything else by
-//! "newest wins".
+//! replacing older entries.
 
 mod encode;
 mod film;

@@ -1,8 +1,7 @@
-//! Painter of pictures: the caster for the CPU, or the one on a graphics processor where there is one that
-//! can draw the scene.
+//! Choice between the caster on the CPU and the one on a GPU.
 //!
-//! Chooses by what was asked for and by what the scene needs; draws nothing itself. A graphics processor that fails is not
-//! asked again: from then on the CPU draws, and one line in the log says why.
+//! The choice depends on the requested device and on the scene. A GPU that fails is not used again: the CPU
+//! draws from then on, and one line in the log tells why.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,32 +16,32 @@ use crate::tasks::blocking;
 /// Device on which pictures are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DrawDevice {
-    /// On a graphics processor where there is one, never one in software; what it cannot draw the CPU draws.
+    /// Hardware GPU if there is one, never a software one; the CPU draws what the GPU cannot.
     #[default]
     Auto,
-    /// On the CPU.
+    /// CPU.
     Cpu,
-    /// On a graphics processor, also one in software; what it cannot draw is an error. One that fails is replaced by the CPU.
+    /// GPU, also a software one; what it cannot draw is an error. A GPU that fails is replaced by the CPU.
     Gpu,
 }
 
 /// Resources of a session for drawing: memory and a painter.
 #[derive(Clone, Debug)]
 pub struct DrawResources {
-    /// For blocks that are ready to be drawn and blocks on their way, bytes.
+    /// Memory for blocks that are loaded or in flight, bytes.
     pub(crate) memory_bytes: u64,
     pub(crate) painter: Arc<Painter>,
 }
 
 impl DrawResources {
-    /// Opens a graphics processor where that is asked for. It may hold as much as `memory_bytes` in its own memory; one in
-    /// software gets half of the memory here. Takes some 100 ms where there is one.
+    /// Opens a GPU if requested. It may use `memory_bytes` of its own memory; a software GPU gets half of
+    /// this process's memory. Takes about 100 ms if there is a GPU.
     ///
     /// # Errors
-    /// With [`DrawDevice::Gpu`] where there is none, or none that will do.
+    /// `NotFound` and others with [`DrawDevice::Gpu`] if there is no suitable GPU.
     ///
     /// # Cancel safety
-    /// Safe: what was opened is closed.
+    /// Safe: an opened GPU is closed.
     pub async fn open(device: DrawDevice, memory_bytes: u64) -> Result<Self> {
         blocking(move || Self::new(device, memory_bytes)).await?
     }
@@ -81,25 +80,26 @@ impl DrawResources {
     }
 }
 
-/// All on the CPU.
+/// Resources of the CPU only.
 impl From<u64> for DrawResources {
     fn from(memory_bytes: u64) -> Self {
         Self { memory_bytes, painter: Arc::default() }
     }
 }
 
-/// Draws each picture by the caster for the CPU or by the one on a graphics processor.
+/// Draws each picture on the CPU or on a GPU.
 #[derive(Debug, Default)]
 pub struct Painter {
     opened: Option<GpuCaster>,
     is_demanded: bool,
     has_failed: AtomicBool,
-    /// Why the CPU draws, where a graphics processor was to.
+    /// Reason why the CPU draws although a GPU was requested.
     reason: Mutex<Option<String>>,
 }
 
 impl Painter {
-    /// Why the CPU drew the last picture although a graphics processor was to, or why there is none.
+    /// Returns the reason why the CPU drew the last picture although a GPU was requested, or why there is no
+    /// GPU.
     #[must_use]
     pub fn reason(&self) -> Option<String> {
         self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -109,27 +109,28 @@ impl Painter {
         *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = reason;
     }
 
-    /// There is a graphics processor, whether it draws or not.
+    /// Returns true if a GPU is open, whether it draws or not.
     #[must_use]
     pub fn has_gpu(&self) -> bool {
         self.opened.is_some()
     }
 
-    /// True while a graphics processor draws what it can.
+    /// Returns true while a GPU draws what it can.
     #[must_use]
     pub fn is_gpu(&self) -> bool {
         self.opened.is_some() && !self.has_failed.load(Ordering::Relaxed)
     }
 
-    /// Gives the graphics processor back, if there is one: from then on the CPU draws, as where one fails.
+    /// Closes the GPU, if there is one: from then on the CPU draws.
     pub fn close(&self) {
         self.opened.iter().for_each(GpuCaster::close);
     }
 
-    /// Draws; blocks the thread. `missing_blocks`: what a graphics processor does where it has not all blocks yet.
+    /// Draws a picture; blocks the thread. `missing_blocks`: behavior of a GPU that does not have all blocks
+    /// yet.
     ///
     /// # Errors
-    /// Those of [`render::cast`]; with [`DrawDevice::Gpu`] also for what the graphics processor cannot draw.
+    /// Those of [`render::cast`]; with [`DrawDevice::Gpu`] also for what the GPU cannot draw.
     pub(crate) fn cast(
         &self,
         scene: &Scene,
@@ -149,7 +150,7 @@ impl Painter {
         }
     }
 
-    /// Handles an error of the graphics processor: draws the picture on the CPU, or returns the error.
+    /// Handles an error of the GPU: draws the picture on the CPU, or returns the error.
     fn instead(
         &self,
         error: Error,
@@ -177,7 +178,7 @@ impl Painter {
     }
 }
 
-/// Its name.
+/// Writes the name of the device that draws.
 impl fmt::Display for Painter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.opened.as_ref().filter(|_| self.is_gpu()) {

@@ -1,4 +1,4 @@
-//! One finished picture without anybody looking: what `corridor render` makes.
+//! Single finished pictures, as `corridor render` makes them.
 
 use std::sync::Arc;
 
@@ -14,41 +14,42 @@ use crate::ranks::launcher::PixelPrecision;
 /// Description of a still picture to draw.
 #[derive(Clone, Debug)]
 pub struct StillRequest {
-    /// View to draw; `None` for the first volume there is. Camera and transfer function may be left open.
+    /// View to draw; `None` for the default array. Camera and transfer function may be omitted.
     pub view: Option<View>,
-    /// The name of a color map, instead of the one in the view or the one that is chosen.
+    /// Name of a color map that replaces the one of the view or the default.
     pub color_map: Option<String>,
-    /// Pixels.
+    /// Size of the picture, pixels.
     pub size: ImageSize,
-    /// Memory limit of blocks, and the painter.
+    /// Memory for blocks, and the painter.
     pub resources: DrawResources,
 }
 
-/// A finished picture.
+/// Finished picture.
 #[derive(Clone, Debug)]
 pub struct Still {
-    /// Full precision; see [`Image::to_png`].
+    /// Image in full precision; see [`Image::to_png`].
     pub image: Image,
-    /// Truth badge of the picture.
+    /// Fidelity badge of the picture.
     pub fidelity: FidelityBadge,
-    /// The view with everything filled in that was left open.
+    /// View with all omitted fields filled in.
     pub view: View,
-    /// The slabs beside it, where they were asked for.
+    /// Slabs of the picture, if requested.
     pub slabs: Option<Slabs>,
-    /// Statistics of the values that it shows; `None` where no block was read.
+    /// Statistics of the values shown; `None` if no block was read.
     pub values: Option<ValueSummary>,
 }
 
-/// Draws one picture with every block it wants: the same request over the same data gives the same picture.
-/// `progress` hears how many blocks are there and how many are wanted.
+/// Draws one picture with all its blocks: equal requests over equal data give equal pictures. Calls
+/// `progress` with the numbers of blocks that are loaded and wanted.
 ///
 /// Call it within a tokio runtime.
 ///
 /// # Errors
-/// What does not fit in the view, and the reason why a block cannot be had.
+/// `Invalid` and others for a view that does not fit the data set; the error of a block that cannot be
+/// loaded.
 ///
 /// # Cancel safety
-/// Dropping it withdraws every want and stops the drawing.
+/// Dropping the future cancels all wants and the drawing.
 pub async fn render_still(
     source: Arc<dyn Source>,
     request: StillRequest,

@@ -1,16 +1,15 @@
-//! Helpers of asynchronous tasks: work on threads that may block, waiting for a time that may not be set, and drawings that are
-//! withdrawn when nobody waits for them any more.
+//! Helpers for asynchronous tasks: blocking work, waiting for an optional time, and cancellation of drawings.
 
 use array::{Error, Result};
 use render::Cancel;
 use tokio::time::Instant;
 
-/// Withdraws a drawing when whoever waits for it is dropped.
+/// Cancels a drawing when this is dropped.
 #[derive(Default)]
 pub(crate) struct CancelOnDrop(Cancel);
 
 impl CancelOnDrop {
-    /// The flag, for whoever draws.
+    /// Returns the flag to pass to the drawing.
     pub(crate) fn flag(&self) -> Cancel {
         self.0.clone()
     }
@@ -22,7 +21,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Runs work that blocks on a thread that may.
+/// Runs blocking work on a thread for it.
 ///
 /// # Errors
 /// `Internal` when the work panicked.
@@ -31,7 +30,7 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
     done.map_err(|e| Error::internal(format!("drawing ended unexpectedly: {e}")))
 }
 
-/// Waits until then; for ever without a time.
+/// Waits until a time; forever without one.
 pub(crate) async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,

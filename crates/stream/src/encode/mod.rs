@@ -1,7 +1,8 @@
-//! Encoders: a drawn picture becomes the bytes that travel.
+//! Encoders of pictures for transmission.
 //!
-//! Lossy and quick while a view moves, exact when it rests. libjpeg-turbo is only quick with its SIMD code,
-//! which needs `nasm` on x86 when it is built; without it the build fails instead of being slow silently.
+//! Pictures of a moving view are encoded lossily and fast, those of a view at rest exactly. libjpeg-turbo is
+//! fast only with its SIMD code, which needs `nasm` on x86 at build time; without `nasm` the build fails
+//! rather than being silently slow.
 
 pub(crate) mod slabs;
 pub(crate) mod video;
@@ -12,15 +13,15 @@ use render::{Background, Image};
 use session::PictureCodec;
 use turbojpeg::{Compressor, PixelFormat, Subsamp};
 
-/// Quality of moving pictures, 1 to 100: artifacts stay invisible at arm's length.
+/// JPEG quality of pictures of a moving view, 1 to 100: artifacts are invisible at arm's length.
 pub const JPEG_QUALITY: i32 = 85;
 
-/// Turns pictures into bytes. One per participant: an encoder may keep what helps it with the next picture.
+/// Encoder of pictures. Each participant has its own, so that an encoder may keep state between pictures.
 pub trait PictureEncoder: Send {
     /// Returns the codec of the pictures that it makes.
     fn codec(&self) -> PictureCodec;
 
-    /// `image` over `background` (sRGB), encoded.
+    /// Encodes `image` over `background` (sRGB).
     ///
     /// # Errors
     /// `Internal` when the encoder fails.
@@ -31,7 +32,7 @@ pub trait PictureEncoder: Send {
 pub struct Jpeg(Compressor);
 
 impl Jpeg {
-    /// At [`JPEG_QUALITY`].
+    /// Creates an encoder with quality [`JPEG_QUALITY`].
     ///
     /// # Errors
     /// `Internal` when the library cannot be set up.
@@ -62,7 +63,7 @@ impl PictureEncoder for Jpeg {
     }
 }
 
-/// PNG: the same picture gives the same bytes, and they hold every bit of it.
+/// Lossless PNG; equal pictures give equal bytes.
 pub struct Png;
 
 impl PictureEncoder for Png {
@@ -75,7 +76,7 @@ impl PictureEncoder for Png {
     }
 }
 
-/// sRGB from 0 to 1.
+/// Converts 8-bit sRGB to values from 0 to 1.
 pub(crate) fn unit(color: [u8; 3]) -> [f32; 3] {
     color.map(|c| f32::from(c) / 255.0)
 }

@@ -1,5 +1,5 @@
-//! Subject of pictures: the blocks of a volume, and those of the volume that gives its colors where another
-//! array does.
+//! Input of pictures: the blocks of a volume, and those of the volume that gives its colors if that is
+//! another one.
 
 use std::sync::{Arc, RwLockReadGuard};
 
@@ -11,14 +11,15 @@ use render::{Cancel, Demand, RenderedImage, Scene, SlabRequest, Slabs, Snapshot,
 use crate::loading::volume::Volume;
 use crate::painter::Painter;
 
-/// A picture under way: its blocks, which count against their pools' limits until it is dropped.
+/// Blocks of a picture that is being drawn; they count against their pools' limits until this is dropped.
 pub(crate) struct PictureBlocks<'a> {
-    // Before the locks: whoever waits for one wants these gone.
+    // Declared before the locks: whoever waits for a lock needs the blocks released.
     blocks: Snapshot,
     _picture_guards: Vec<RwLockReadGuard<'a, ()>>,
 }
 
-/// Subject of pictures: a volume, and the one that gives the colors where that is another one.
+/// Volumes that a picture is drawn from: the one shown, and the one that gives the colors if that is another
+/// one.
 #[derive(Clone)]
 pub(crate) struct Drawable {
     pub(crate) volume: Arc<Volume>,
@@ -30,7 +31,7 @@ impl Drawable {
         Self { volume, color_by }
     }
 
-    /// Draws, both eyes of a pair one after the other; blocks the thread.
+    /// Draws a picture, or both pictures of a stereo pair one after the other. Blocks the thread.
     ///
     /// # Errors
     /// Those of [`Painter::cast`] and [`stereo::scenes`].
@@ -49,7 +50,7 @@ impl Drawable {
         stereo::beside([cast(&left)?, cast(&right)?], scene.size)
     }
 
-    /// Casts slabs; blocks the thread.
+    /// Casts slabs. Blocks the thread.
     ///
     /// # Errors
     /// Those of [`render::cast_slabs`].
@@ -57,7 +58,7 @@ impl Drawable {
         render::cast_slabs(scene, request, &self.picture().blocks, cancel).map(|(slabs, _)| slabs)
     }
 
-    /// Draws with others; blocks the thread.
+    /// Draws a picture together with other ranks. Blocks the thread.
     ///
     /// # Errors
     /// Those of [`compose::draw_by`].
@@ -72,7 +73,7 @@ impl Drawable {
         compose::draw_by(ranks, scene, tree, schedule, &self.picture().blocks, cancel)
     }
 
-    /// Cuts the volume for a picture by many, by what is here; blocks the thread.
+    /// Divides the volume among ranks, based on the loaded blocks. Blocks the thread.
     ///
     /// # Errors
     /// Those of [`Balance::cut`].
@@ -86,11 +87,11 @@ impl Drawable {
         balance.cut(scene, &self.picture().blocks, demand, ranks)
     }
 
-    /// The blocks as they are now; what arrives meanwhile goes into the next picture.
+    /// Takes the loaded blocks for a picture; later arrivals are used by the next picture.
     pub(crate) fn picture(&self) -> PictureBlocks<'_> {
         let mut all = vec![&self.volume];
         all.extend(&self.color_by);
-        // In one order everywhere, so that no two wait for one another.
+        // Locks are taken in the same order everywhere, which prevents deadlocks.
         all.sort_by_key(|volume| Arc::as_ptr(volume));
         let guards = all.into_iter().map(|volume| volume.begin_picture()).collect();
         let blocks = match &self.color_by {

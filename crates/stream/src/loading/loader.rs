@@ -1,8 +1,8 @@
-//! Which blocks are fetched now: the wishes of all participants turned into wants, within hard limits.
+//! Selection of the blocks to fetch: requests of all participants become wants, within hard limits.
 //!
-//! A state machine: time comes in as an argument, wants come out; `feed/mod.rs` moves them. Each block is fetched
-//! once however many participants wish for it, at the highest of their priorities. It knows nothing of
-//! pictures and nothing of how blocks are kept.
+//! A state machine without I/O: time is an argument, wants are the output; `feed/mod.rs` sends them. Each
+//! block is fetched once however many participants request it, at the highest of their priorities. The loader
+//! knows neither pictures nor pools.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,45 +12,45 @@ use array::{Block, BlockKey, Error, ErrorKind, Priority, Result, Retry, Urgency,
 use session::ParticipantId;
 use tokio::time::Instant;
 
-/// Most wants under way at once: what fills 10 Gb/s over 150 ms with blocks of half a megabyte.
+/// Most wants in flight at once: enough for 10 Gb/s over 150 ms with blocks of half a megabyte.
 pub const MAX_WANTS_IN_FLIGHT: usize = 512;
-/// How often a block is tried before it counts as failed. Where trying may help it is tried on, ever more rarely.
+/// Attempts after which a block counts as failed. If a retry may help, attempts continue at longer intervals.
 pub const ATTEMPTS_UNTIL_FAILED: u32 = 5;
-/// Wait before the second attempt; doubles with each further one.
+/// Wait before the second attempt; doubles with each further attempt.
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(250);
-/// Longest wait between attempts, for as long as the block is wanted.
+/// Longest wait between attempts.
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 
-/// One block that a participant's picture lacks.
+/// Request for a block that a participant's picture lacks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct BlockRequest {
-    /// Which.
+    /// Key of the block.
     pub(crate) key: BlockKey,
-    /// How much it matters.
+    /// Priority of the block.
     pub(crate) priority: Priority,
-    /// Memory that it needs while under way, bytes.
+    /// Memory that the block needs while in flight, bytes.
     pub(crate) size_bytes: u64,
 }
 
-/// Failed blocks among the wishes of a participant.
+/// Failed blocks among the requests of a participant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FailedBlocks {
-    /// Blocks that cannot be had: [given up](Self::given_up), or tried in vain often enough.
+    /// Blocks that cannot be loaded: [given up](Self::given_up), or failed often enough.
     pub(crate) failed: u64,
-    /// Those of them that are not tried any more.
+    /// Blocks that are not tried any more.
     pub(crate) given_up: u64,
-    /// Blocks that failed and will soon be tried again.
+    /// Blocks that failed and will be tried again soon.
     pub(crate) retrying: u64,
-    /// Why, for one of them (of those that cannot be had, if any).
+    /// Error of one of them, preferably of one that cannot be loaded.
     pub(crate) reason: Option<Error>,
 }
 
-/// A want that was handed to the source.
+/// Want that was sent to the source.
 struct WantInFlight {
     handle: WantHandle,
     size_bytes: u64,
     batch: u64,
-    /// The block is here and waits for its place in the pool.
+    /// The block has arrived and waits to be placed in the pool.
     has_arrived: bool,
 }
 
@@ -58,7 +58,7 @@ struct WantInFlight {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NextAttempt {
     TryAgainAt(Instant),
-    /// Queued or under way once more.
+    /// Queued or in flight again.
     Trying,
     GivenUp,
 }
@@ -70,18 +70,18 @@ struct BlockFailure {
 }
 
 impl BlockFailure {
-    /// Nobody should wait for the block.
+    /// Returns true if viewers should not wait for the block.
     fn is_failed(&self) -> bool {
         self.next == NextAttempt::GivenUp || self.attempts >= ATTEMPTS_UNTIL_FAILED
     }
 
-    /// The data could not be reached at all; what was wrong for this block was wrong for others.
+    /// Returns true if the data could not be reached at all, which affects other blocks too.
     fn is_outage(&self) -> bool {
         matches!(self.error.kind(), ErrorKind::Unreachable | ErrorKind::TimedOut)
     }
 }
 
-/// Turns wishes into wants; see the module.
+/// Turns requests into wants; see the module.
 ///
 /// Inputs: [`request`](Self::request), [`forget`](Self::forget), [`complete`](Self::complete), [`ended`](Self::ended),
 /// [`placed`](Self::placed). Output: [`start`](Self::start), to be called after each input and at
@@ -89,19 +89,19 @@ impl BlockFailure {
 pub(crate) struct Loader {
     max_bytes_in_flight: u64,
     requests: BTreeMap<ParticipantId, BTreeMap<BlockKey, BlockRequest>>,
-    /// All wishes, each block once, at its highest priority.
+    /// Requests of all participants, each block once, at its highest priority.
     merged: BTreeMap<BlockKey, BlockRequest>,
-    /// Not under way and not waiting for a retry; least urgent first.
+    /// Requests that are neither in flight nor waiting for a retry; least urgent first.
     queue: Vec<BlockRequest>,
     in_flight: BTreeMap<BlockKey, WantInFlight>,
     bytes_in_flight: u64,
-    /// Only of blocks that are wished for.
+    /// Failures of requested blocks.
     failures: BTreeMap<BlockKey, BlockFailure>,
     batches: u64,
 }
 
 impl Loader {
-    /// With nothing to do. A block larger than `max_bytes_in_flight` travels alone.
+    /// Creates a loader without requests. A block larger than `max_bytes_in_flight` is fetched alone.
     #[must_use]
     pub(crate) fn new(max_bytes_in_flight: u64) -> Self {
         Self {
@@ -116,14 +116,14 @@ impl Loader {
         }
     }
 
-    /// Replaces the wishes of `who` by the blocks that they lack now. Wants that nobody wishes for any more
+    /// Replaces the requests of `who` by the blocks that they lack now. Wants that nobody requests any more
     /// are cancelled; the others get their new priority.
     pub(crate) fn request(&mut self, who: ParticipantId, requests: Vec<BlockRequest>) {
         self.requests.insert(who, requests.into_iter().map(|w| (w.key, w)).collect());
         self.merge();
     }
 
-    /// `who` left.
+    /// Removes all requests of `who`.
     pub(crate) fn forget(&mut self, who: ParticipantId) {
         if self.requests.remove(&who).is_some() {
             self.merge();
@@ -137,7 +137,7 @@ impl Loader {
             best.priority = best.priority.max(request.priority);
         }
         let merged = &self.merged;
-        // What has arrived takes its place in any case: it costs nothing more.
+        // Blocks that have arrived are placed in any case: that costs nothing more.
         self.in_flight.retain(|key, w| w.has_arrived || merged.contains_key(key));
         self.bytes_in_flight = self.in_flight.values().map(|w| w.size_bytes).sum();
         self.failures.retain(|key, _| merged.contains_key(key));
@@ -156,7 +156,7 @@ impl Loader {
         self.queue.sort_by_key(|w| (w.priority, std::cmp::Reverse(w.key)));
     }
 
-    /// The wants to hand to the source now, the most urgent first, and the number of their batch.
+    /// Returns the wants to send to the source now, most urgent first, and the number of their batch.
     pub(crate) fn start(&mut self, now: Instant) -> Option<(u64, Vec<Want>)> {
         self.queue_retries(now);
         let mut wants = Vec::new();
@@ -195,7 +195,7 @@ impl Loader {
         }
     }
 
-    /// When [`Loader::start`] may have something to do although nothing else happens.
+    /// Returns the time at which [`Loader::start`] must be called for retries.
     #[must_use]
     pub(crate) fn next_retry(&self) -> Option<Instant> {
         let times = self.failures.values().filter_map(|f| match f.next {
@@ -205,8 +205,8 @@ impl Loader {
         times.min()
     }
 
-    /// The source answered. A block that is still wanted comes back, to be placed and then reported with
-    /// [`Loader::placed`]; late answers to withdrawn wants are dropped.
+    /// Handles the source's answer for one block. Returns a block that is still wanted, to be placed and then
+    /// reported with [`Loader::placed`]; late answers to cancelled wants are dropped.
     pub(crate) fn complete(
         &mut self,
         batch: u64,
@@ -228,7 +228,7 @@ impl Loader {
         }
     }
 
-    /// Fails the wants that a batch has left unanswered at its end; true if there are any.
+    /// Fails the wants of a batch that are unanswered at its end; returns true if there are any.
     pub(crate) fn ended(&mut self, batch: u64, now: Instant) -> bool {
         let is_open = |w: &WantInFlight| w.batch == batch && !w.has_arrived;
         let open: Vec<BlockKey> =
@@ -240,7 +240,7 @@ impl Loader {
         !open.is_empty()
     }
 
-    /// An arrived block took its place, or `refused` says why it could not.
+    /// Handles the outcome of placing a block; `refused` is the error if it could not be placed.
     pub(crate) fn placed(&mut self, key: BlockKey, refused: Option<Error>, now: Instant) {
         self.release(key);
         match refused {
@@ -263,7 +263,7 @@ impl Loader {
         }
     }
 
-    /// A block came that could not be reached before: so may others.
+    /// Retries other unreachable blocks at once after one of them has arrived.
     fn outage_ended(&mut self, now: Instant) {
         for failure in self.failures.values_mut().filter(|f| f.is_outage()) {
             if let NextAttempt::TryAgainAt(at) = &mut failure.next {
@@ -277,21 +277,20 @@ impl Loader {
             return;
         }
         let attempts = self.failures.get(&key).map_or(0, |f| f.attempts) + 1;
-        // Somebody between here and the data withdrew it; the wish stands.
+        // Another stage cancelled the want, but the request still holds.
         let may_help = error.retry() == Retry::MayHelp || error.kind() == ErrorKind::Cancelled;
         let next =
             if may_help { NextAttempt::TryAgainAt(now + backoff(attempts)) } else { NextAttempt::GivenUp };
         self.failures.insert(key, BlockFailure { attempts, next, error });
     }
 
-    /// How many blocks `who` still lacks, those that cannot be had included.
+    /// Returns the number of blocks that `who` still lacks, including those that cannot be loaded.
     #[must_use]
     pub(crate) fn lacking(&self, who: ParticipantId) -> u64 {
         self.requests.get(&who).map_or(0, |requests| requests.len() as u64)
     }
 
-    /// Returns the failed blocks among the wishes of `who`: those that cannot be had, and those that will be
-    /// tried again.
+    /// Returns the failed blocks among the requests of `who`.
     #[must_use]
     pub(crate) fn failed_blocks(&self, who: ParticipantId) -> FailedBlocks {
         let mut failed_blocks = FailedBlocks::default();
@@ -308,7 +307,7 @@ impl Loader {
         failed_blocks
     }
 
-    /// Wants handed out and not answered, and what they may bring, bytes.
+    /// Returns the number of wants in flight and their bytes.
     #[must_use]
     pub(crate) fn in_flight(&self) -> (usize, u64) {
         (self.in_flight.len(), self.bytes_in_flight)

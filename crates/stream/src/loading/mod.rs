@@ -1,4 +1,4 @@
-//! Loading of blocks: from a source to the volumes that somebody looks at.
+//! Loading of blocks from a source into the volumes that participants view.
 
 pub(crate) mod drawable;
 pub(crate) mod feed;

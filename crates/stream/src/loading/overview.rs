@@ -1,5 +1,5 @@
-//! Statistics of an array's values from its blocks as they arrive: enough to choose a first transfer function, and to tell which
-//! values lie outside of it, without reading anything more.
+//! Statistics of an array's values from its blocks as they arrive: enough to choose a default transfer
+//! function, and to report the values outside of it, without further reads.
 
 use std::collections::BTreeSet;
 
@@ -11,21 +11,21 @@ use view::Transfer;
 
 /// Bins of the histogram.
 const BINS: usize = 512;
-/// Fewest layers of a level that counts as unmixed although level 0 has more.
+/// Fewest layers of a level that still counts as unmixed although level 0 has more.
 const LEAST_LAYERS: u64 = 4;
 
-/// The values seen so far of one volume: of one array at one time, in one channel.
+/// Values seen so far of one volume, that is of one array at one time and in one channel.
 pub(crate) struct Overview {
     values: Accumulator,
     sample: Sampler,
-    /// Rank of the level whose blocks count: the coarsest that was seen, among those that keep the layers of the volume. A level of
-    /// block corners has few values: any other level is preferred.
+    /// Index of the level whose blocks count: the coarsest one seen among those that keep the layers of the
+    /// volume. A level of block corners has few values: any other level is preferred.
     rank: Option<usize>,
-    /// Those that were counted.
+    /// Indices of the blocks counted.
     seen: BTreeSet<u64>,
-    /// Voxels of level 0 that they stand for.
+    /// Voxels of level 0 that the counted blocks represent.
     covered: f64,
-    /// Number of blocks counted for the last transfer function, and that function.
+    /// Number of blocks counted for the cached transfer function, and that function.
     made: Option<(usize, Transfer)>,
 }
 
@@ -41,10 +41,10 @@ impl Overview {
         })
     }
 
-    /// Counts a block once, if no block of a better level was seen.
+    /// Counts a block once, unless a block of a better level was seen.
     ///
     /// # Errors
-    /// `Corrupt` when it holds no whole number of elements.
+    /// `Corrupt` for a block without a whole number of elements.
     pub(crate) fn add(&mut self, block: &Block, volume: &VolumeView) -> Result<()> {
         let Ok(rank) = volume.level_index_of(block.key.level) else { return Ok(()) };
         let has_corners = |rank: usize| volume.levels[rank].origin == LevelOrigin::Corners;
@@ -59,30 +59,30 @@ impl Overview {
         let counted = self.sample.count();
         self.values.add(bytes, volume.dtype, &volume.decoding)?;
         self.sample.add(bytes, volume.dtype, &volume.decoding, block.key.index)?;
-        // Blocks without values add nothing to what the answer rests on.
+        // Blocks without values do not add to the reliability of the result.
         if self.sample.count() > counted {
             let voxels = (bytes.len() / volume.dtype.size_bytes()) as f64;
             let factor = volume.levels[rank].factor.element_product();
-            // A corner stands for little but itself.
+            // A corner represents little but itself.
             self.covered += if has_corners(rank) { voxels } else { voxels * factor };
         }
         Ok(())
     }
 
-    /// A transfer function for what was seen; `None` while nothing was.
+    /// Returns a transfer function for the values seen; `None` before the first block.
     pub(crate) fn transfer(&mut self, volume: &VolumeView) -> Option<Transfer> {
         if self.seen.is_empty() {
             return None;
         }
         if self.made.as_ref().is_none_or(|(blocks, _)| *blocks != self.seen.len()) {
             let sides = volume.levels.first().map_or([1; 3], |level| level.shape);
-            // Blocks without a single value: any function will do, nothing is there to be seen.
+            // With no values at all any function will do.
             self.made = Some((self.seen.len(), Transfer::sensible(&self.spread(), volume.meaning, sides)));
         }
         self.made.as_ref().map(|(_, transfer)| transfer.clone())
     }
 
-    /// A transfer function over all values that were seen; `None` while nothing was.
+    /// Returns a transfer function over all values seen; `None` before the first block.
     pub(crate) fn transfer_over_all(&self, volume: &VolumeView) -> Option<Transfer> {
         let sides = volume.levels.first().map_or([1; 3], |level| level.shape);
         (!self.seen.is_empty()).then(|| Transfer::over_all(&self.spread(), volume.meaning, sides))
@@ -92,21 +92,22 @@ impl Overview {
         self.sample.spread()
     }
 
-    /// Statistics of the values that were seen, with their shares outside a range of colors; `None` while nothing was seen.
+    /// Returns statistics of the values seen, with their shares outside a color range; `None` before the
+    /// first block.
     pub(crate) fn values(&self, volume: &VolumeView, drawn: DrawnRange) -> Option<ValueSummary> {
         let level = volume.levels.get(self.rank?)?.number;
         let of = || ValueSummary::of(&self.spread(), &self.values.stats(), volume.meaning, level, drawn);
         (!self.seen.is_empty()).then(of)
     }
 
-    /// How much of the array was counted, in voxels of level 0: what the answer rests on. A single block of a
-    /// coarse level outweighs many fine ones, which may show nothing but the empty surroundings.
+    /// Returns the voxels of level 0 that the counted blocks represent, a measure of reliability. A single
+    /// block of a coarse level outweighs many fine ones, which may show nothing but empty surroundings.
     pub(crate) fn voxels_seen(&self) -> f64 {
         self.covered
     }
 }
 
-/// Whether a level has as many layers as level 0, or so many that mixing some of them changes little.
+/// Returns true if a level has as many layers as level 0, or so many that mixing some of them changes little.
 fn keeps_layers(volume: &VolumeView, rank: usize) -> bool {
     let (own, finest) = (volume.levels[rank].shape, volume.levels[0].shape);
     own.into_iter().zip(finest).all(|(own, finest)| own >= finest.min(LEAST_LAYERS))

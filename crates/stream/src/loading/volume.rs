@@ -1,7 +1,7 @@
-//! One volume that somebody looks at: its pool of blocks, shared by all who look at it.
+//! Volumes that participants view: each has one pool of blocks, shared by its subscribers.
 //!
-//! All pools of a session together keep to one budget: it is divided evenly among those who look, and a pool
-//! may hold the shares of its own watchers.
+//! All pools of a session share one memory budget: it is divided evenly among the subscribers, and a pool may
+//! hold the shares of its own.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
@@ -16,26 +16,25 @@ use crate::loading::drawable::Drawable;
 use crate::loading::loader::BlockRequest;
 use crate::loading::overview::Overview;
 
-/// A volume and what is there of it.
+/// Volume and its loaded blocks.
 pub(crate) struct Volume {
     pub(crate) view: Arc<VolumeView>,
     /// Largest block per level number, as stored, bytes.
     block_bytes: Vec<u64>,
     pool: BlockPool,
-    /// Read while a picture is cast; written by whoever needs memory that only a finished picture gives back, and
-    /// by nobody else.
+    /// Read-locked while a picture is drawn; write-locked only to wait for memory that pictures hold.
     pictures: RwLock<()>,
     overview: Mutex<Overview>,
     demands: Mutex<ParticipantDemands>,
-    /// Counts arrivals.
+    /// Counter of arrivals.
     arrivals: watch::Sender<u64>,
 }
 
-/// Demand of each participant; `None` while it is not known yet.
+/// Demand of each participant; `None` while it is unknown.
 #[derive(Default)]
 struct ParticipantDemands {
     by: BTreeMap<ParticipantId, Option<Arc<Demand>>>,
-    /// The pool has not been told yet.
+    /// The pool has not received the demands yet.
     is_new: bool,
 }
 
@@ -55,34 +54,34 @@ impl Volume {
         })
     }
 
-    /// Rises whenever blocks arrived or could not.
+    /// Returns a counter that rises whenever blocks have arrived or failed.
     pub(crate) fn arrivals(&self) -> watch::Receiver<u64> {
         self.arrivals.subscribe()
     }
 
-    /// Wakes all who look: something about the blocks changed.
+    /// Wakes all subscribers because blocks have changed.
     pub(crate) fn announce(&self) {
         self.arrivals.send_modify(|n| *n += 1);
     }
 
-    /// Until it is dropped a picture is under way.
+    /// Marks a picture as being drawn until the guard is dropped.
     pub(crate) fn begin_picture(&self) -> RwLockReadGuard<'_, ()> {
         self.pictures.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The blocks as they are now; what arrives meanwhile goes into the next picture.
+    /// Takes a snapshot of the loaded blocks.
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.pool.snapshot()
     }
 
-    /// Waits until the pictures under way are there; none begins before `f` is done.
+    /// Waits for the pictures that are being drawn, then runs `f` before the next one begins.
     fn between_pictures<T>(&self, f: impl FnOnce() -> T) -> T {
         let _none = self.pictures.write().unwrap_or_else(PoisonError::into_inner);
         f()
     }
 
-    /// Takes blocks over, where they are part of this volume; false for those for which, or for the aprons around which, only a
-    /// finished picture may give room. Blocks the thread for a moment.
+    /// Inserts blocks that belong to this volume; false for those that need memory for themselves or their
+    /// ghost voxels that a picture still holds. Blocks the thread briefly.
     ///
     /// # Errors
     /// `Corrupt` for a block that is not as described.
@@ -104,7 +103,7 @@ impl Volume {
         blocks.iter().zip(inserted).map(outcome).collect()
     }
 
-    /// Takes a block over, where it is part of this volume; waits for pictures under way that hold the room for it.
+    /// Inserts a block that belongs to this volume; waits for pictures that hold the memory for it.
     ///
     /// # Errors
     /// `Corrupt` for a block that is not as described, `Busy` when there is no room.
@@ -119,7 +118,7 @@ impl Volume {
         self.insert_all_now(&[block]).pop().unwrap_or(Ok(true))
     }
 
-    /// Tells the pool what matters, if that changed.
+    /// Passes changed demands to the pool.
     fn mark(&self) {
         let mut demands = self.demands();
         if std::mem::take(&mut demands.is_new) {
@@ -127,33 +126,35 @@ impl Volume {
         }
     }
 
-    /// True for blocks of this volume.
+    /// Returns true for blocks of this volume.
     pub(crate) fn holds(&self, key: &BlockKey) -> bool {
         self.view.locate(key).is_some()
     }
 
-    /// A first transfer function, once any block is here, and on how many voxels of level 0 it rests.
+    /// Returns a default transfer function once a block has arrived, and the number of voxels of level 0 it
+    /// is based on.
     pub(crate) fn sensible_transfer(&self) -> Option<(f64, Transfer)> {
         let mut overview = self.overview();
         overview.transfer(&self.view).map(|t| (overview.voxels_seen(), t))
     }
 
-    /// A transfer function over all values, outliers included; `None` before any block is here.
+    /// Returns a transfer function over all values, including outliers; `None` before the first block.
     pub(crate) fn full_transfer(&self) -> Option<Transfer> {
         self.overview().transfer_over_all(&self.view)
     }
 
-    /// Statistics of the values, with their shares outside a range of colors; `None` before any block is here.
+    /// Returns statistics of the values, with their shares outside a color range; `None` before the first
+    /// block.
     pub(crate) fn values(&self, drawn: DrawnRange) -> Option<ValueSummary> {
         self.overview().values(&self.view, drawn)
     }
 
-    /// Voxels of level 0 that these answers rest on.
+    /// Returns the number of voxels of level 0 that the statistics are based on.
     pub(crate) fn voxels_seen(&self) -> f64 {
         self.overview().voxels_seen()
     }
 
-    /// Returns the blocks of a demand that the pool lacks.
+    /// Returns requests for the blocks of a demand that the pool lacks.
     fn missing_requests(&self, demand: &Demand) -> Vec<BlockRequest> {
         let size = |key: &BlockKey| self.block_bytes.get(usize::from(key.level)).copied().unwrap_or(0);
         let request =
@@ -172,7 +173,7 @@ impl Volume {
         }
     }
 
-    /// Bytes held and allowed.
+    /// Returns the bytes used and their limit.
     pub(crate) fn memory(&self) -> (usize, usize) {
         (self.pool.used_bytes(), self.pool.limit_bytes())
     }
@@ -190,13 +191,13 @@ impl Volume {
     }
 }
 
-/// The volumes that somebody looks at, under one budget.
+/// Volumes with subscribers, under one memory budget.
 pub(crate) struct Volumes {
     memory_bytes: usize,
     alive: Mutex<Vec<Weak<Volume>>>,
-    /// Held while shares are given out: an older count must not follow a newer one.
+    /// Locked while the budget is divided, so that an older division does not replace a newer one.
     dividing: Mutex<()>,
-    /// How many look: whoever looks recomputes their demand when it changes.
+    /// Number of subscribers; they recompute their demand when it changes.
     subscribers: watch::Sender<usize>,
 }
 
@@ -210,8 +211,8 @@ impl Volumes {
         }
     }
 
-    /// `who` looks at a volume of a data set from now on, until the guard is dropped; to be followed by
-    /// [`divide_memory`](Self::divide_memory).
+    /// Subscribes `who` to a volume of a data set until the guard is dropped; call
+    /// [`divide_memory`](Self::divide_memory) afterwards.
     ///
     /// # Errors
     /// `NotFound` for a volume of another data set.
@@ -239,23 +240,23 @@ impl Volumes {
         Ok(VolumeSubscription { who, volume, color_by: None, volumes: Arc::clone(self) })
     }
 
-    /// Those that hold a block with this key.
+    /// Returns the volumes that contain a block.
     pub(crate) fn with_block(&self, key: &BlockKey) -> Vec<Arc<Volume>> {
         self.all().into_iter().filter(|v| v.holds(key)).collect()
     }
 
-    /// Every volume that somebody looks at.
+    /// Returns all volumes with subscribers.
     pub(crate) fn all(&self) -> Vec<Arc<Volume>> {
         self.alive().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Changes with the number of those who look.
+    /// Returns a receiver that is notified when the number of subscribers changes.
     pub(crate) fn budget_changes(&self) -> watch::Receiver<usize> {
         self.subscribers.subscribe()
     }
 
-    /// Gives every pool the shares of its watchers, those that must shrink first; gives the share of one, bytes.
-    /// Blocks the thread.
+    /// Sets the limit of every pool to its subscribers' shares, shrinking pools first; returns the share of
+    /// one, bytes. Blocks the thread.
     pub(crate) fn divide_memory(&self) -> usize {
         let _one_after_the_other = self.dividing.lock().unwrap_or_else(PoisonError::into_inner);
         let volumes = self.all();
@@ -267,7 +268,7 @@ impl Volumes {
         for (limit, volume) in limits {
             volume.set_limit(limit);
         }
-        // Told only now: whoever hears of it finds the new limits in force.
+        // Notified last, so that receivers find the new limits in force.
         self.subscribers.send_if_modified(|n| std::mem::replace(n, subscribers) != subscribers);
         share
     }
@@ -277,28 +278,28 @@ impl Volumes {
     }
 }
 
-/// Somebody looks at a volume; dropping it looks away.
+/// Subscription of a participant to a volume; dropping it ends it.
 pub(crate) struct VolumeSubscription {
     who: ParticipantId,
     pub(crate) volume: Arc<Volume>,
-    /// Guard of the volume that gives the colors, where that is another one.
+    /// Subscription to the volume that gives the colors, if that is another one.
     pub(crate) color_by: Option<Box<Self>>,
     volumes: Arc<Volumes>,
 }
 
 impl VolumeSubscription {
-    /// Returns the participant that looks.
+    /// Returns the participant.
     pub(crate) fn who(&self) -> ParticipantId {
         self.who
     }
 
-    /// This one, and the one at what gives the colors.
+    /// Splits off the subscription to the volume that gives the colors.
     pub(crate) fn split(mut self) -> impl Iterator<Item = Self> {
         let color_by = self.color_by.take().map(|color_by| *color_by);
         std::iter::once(self).chain(color_by)
     }
 
-    /// Returns the subject that pictures are cast from.
+    /// Returns the volumes that pictures are drawn from.
     pub(crate) fn drawable(&self) -> Drawable {
         Drawable::new(
             Arc::clone(&self.volume),
@@ -306,8 +307,8 @@ impl VolumeSubscription {
         )
     }
 
-    /// Sets the demands of this participant from now on, also for the volume that gives the colors; returns
-    /// the blocks that are lacking. Blocks the thread.
+    /// Sets the demands of this participant, also for the volume that gives the colors; returns requests for
+    /// the missing blocks. Blocks the thread.
     pub(crate) fn set_demands(
         &self,
         demand: &Arc<Demand>,
@@ -320,8 +321,7 @@ impl VolumeSubscription {
         lacking
     }
 
-    /// Sets the demand of this participant from now on; returns the blocks that are lacking. Blocks the
-    /// thread.
+    /// Sets the demand of this participant; returns requests for the missing blocks. Blocks the thread.
     pub(crate) fn set_demand(&self, demand: &Arc<Demand>) -> Vec<BlockRequest> {
         {
             let mut demands = self.volume.demands();

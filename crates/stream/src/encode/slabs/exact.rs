@@ -1,4 +1,5 @@
-//! The exact form: what each texel differs by from the one on its left, deflated as browsers can undo it (RFC 1951).
+//! Exact form of slabs: differences of each texel from the one on its left, deflated (RFC 1951, which
+//! browsers decode).
 
 use std::io::{Read, Write};
 
@@ -10,7 +11,7 @@ use render::{Rect, Slab};
 
 use super::failed;
 
-/// Effort: more gains a few per cent, for several times the time.
+/// Deflate level: higher ones save a few per cent for several times the time.
 const LEVEL: u32 = 3;
 const TEXEL: usize = 4;
 

@@ -1,24 +1,24 @@
-//! Slabs beside pictures, whatever their cameras are.
+//! Options of the slabs that are made with each picture of a film.
 
 use render::{Camera, SlabRequest, VolumeView, best_axis};
 use view::SpaceAxis;
 
-/// Slabs that are wanted beside each picture of a film.
+/// Slabs to make with each picture of a film.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FilmSlabs {
-    /// Across the axis that the camera sees most nearly from the front, instead of parallel to the image.
+    /// Cut across the volume axis that is nearest to the viewing direction, instead of parallel to the image.
     pub is_across_axis: bool,
-    /// Into how many slabs, 1 to [`render::Slabs::MAX_COUNT`].
+    /// Number of slabs, 1 to [`render::Slabs::MAX_COUNT`].
     pub count: u32,
-    /// Pixels of the picture along a side of each texel, 1 to 8; `None` for as many as were found to be worth most.
+    /// Pixels of the picture per side of a texel, 1 to 8; `None` for the default.
     pub reduction: Option<u32>,
 }
 
 impl FilmSlabs {
-    /// How many slabs there are where nobody says otherwise: what was found to be worth most for its bytes.
+    /// Default number of slabs: the best quality per byte in measurements.
     pub const COUNT: u32 = 32;
 
-    /// For one picture, after one of slabs across `before`.
+    /// Returns the request for one picture, whose predecessor's slabs were cut across `before`.
     pub(crate) fn request(
         &self,
         view: &VolumeView,

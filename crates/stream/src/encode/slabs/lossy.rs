@@ -1,4 +1,5 @@
-//! The JPEG form: one picture of the premultiplied colors, at full resolution (4:4:4), and one of the opacity.
+//! JPEG form of slabs: one image of the premultiplied colors at full resolution (4:4:4) and one of the
+//! opacity.
 
 use std::io::Read;
 
@@ -6,11 +7,10 @@ use array::{Error, Result};
 use render::{Rect, Slab};
 use turbojpeg::{Compressor, Image, PixelFormat, Subsamp};
 
-/// JPEG quality. Errors that differ from slab to slab add up when the slabs are blended, so each must be
-/// smaller than an eye can see.
+/// JPEG quality. Errors of different slabs add up when these are blended, so each must be invisible.
 const QUALITY: i32 = 95;
 
-/// One for colors and one for opacity, used again and again.
+/// Reusable compressors for colors and for opacity.
 pub(super) struct SlabCompressors {
     color: Compressor,
     opacity: Compressor,
@@ -50,19 +50,19 @@ fn compressed(
     compressor.compress_to_vec(image).map_err(failed)
 }
 
-/// The colors of a slab, which is opaque until it has its [`opacity`].
+/// Decodes the colors of a slab; its texels are opaque until [`opacity`] is called.
 pub(super) fn colors(rect: Rect, jpeg: impl Read) -> Result<Slab> {
     Ok(Slab { rect, rgba: decompressed(rect, jpeg, Subsamp::None, PixelFormat::RGBA)? })
 }
 
-/// Gives a slab its opacity. Colors may be more than that here and there; to cut them would darken what is faint.
+/// Sets the opacity of a slab. Decoded colors may exceed it slightly; clamping them would darken faint parts.
 pub(super) fn opacity(slab: &mut Slab, jpeg: impl Read) -> Result<()> {
     let opacity = decompressed(slab.rect, jpeg, Subsamp::Gray, PixelFormat::GRAY)?;
     slab.rgba.chunks_exact_mut(4).zip(opacity).for_each(|(texel, opacity)| texel[3] = opacity);
     Ok(())
 }
 
-/// Decodes a JPEG that is no longer than one of this size and subsampling can be.
+/// Decodes a JPEG; reads at most the bytes that an image of this size and subsampling can take.
 fn decompressed(rect: Rect, jpeg: impl Read, subsampling: Subsamp, format: PixelFormat) -> Result<Vec<u8>> {
     let corrupt = |e: turbojpeg::Error| Error::corrupt(format!("expected the JPEG of a slab: {e}"));
     let (width, height) = (rect.width as usize, rect.height as usize);
@@ -88,8 +88,8 @@ fn decompressed(rect: Rect, jpeg: impl Read, subsampling: Subsamp, format: Pixel
     Ok(pixels)
 }
 
-/// Whether a JPEG is read from top to bottom in one go (ITU-T T.81, B.1.1.3: SOF0 or SOF1); progressive ones are held as
-/// coefficients until their last byte.
+/// Returns true for baseline and extended sequential JPEG (ITU-T T.81, B.1.1.3: SOF0 or SOF1). Progressive
+/// JPEG would need memory for all coefficients.
 fn is_baseline(mut jpeg: &[u8]) -> bool {
     let start_of_image = [0xff, 0xd8];
     let Some(segments) = jpeg.strip_prefix(&start_of_image) else { return false };
@@ -97,7 +97,7 @@ fn is_baseline(mut jpeg: &[u8]) -> bool {
     while let [0xff, marker, high, low, ..] = *jpeg {
         match marker {
             0xc0 | 0xc1 => return true,
-            // Tables and what applications say; bytes of filling before a marker are no part of our files.
+            // Tables, application data and comments. Our files have no fill bytes before markers.
             0xc4 | 0xdb | 0xdd | 0xe0..=0xef | 0xfe => {
                 let length = usize::from(u16::from_be_bytes([high, low]));
                 let Some(rest) = jpeg.get(2 + length..).filter(|_| length >= 2) else { return false };

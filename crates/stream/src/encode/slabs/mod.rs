@@ -1,12 +1,13 @@
-//! Slabs as bytes: where their planes lie, and their pictures in whichever form is smaller.
+//! File format of slabs: their planes, and their images in the smaller of two forms.
 //!
-//! All numbers little-endian. A head: `CSLB`, version (1), form (0 exact, 1 JPEG), cutting (0 planes, 1 to 3 across x, y,
-//! z), projection (0 perspective, 1 orthographic), each a byte; count, width and height of the camera's image in texels
-//! (`u32`); eye, target, up, field of view in radians or height in world units, guard, normal, the borders of slabs
-//! (`f64`). For each slab, the nearest first, its rectangle (left, top, width, height) and how many bytes each of its two
-//! parts has (`u32`). Then the parts, slab by slab: for the exact form the texels, and nothing; as JPEG color and opacity.
+//! All numbers are little-endian. Header: `CSLB`; version (1), form (0 exact, 1 JPEG), cutting (0 planes, 1
+//! to 3 across x, y, z) and projection (0 perspective, 1 orthographic), a byte each; count, width and height
+//! of the camera's image in texels (`u32`); eye, target, up, field of view in radians or height in world
+//! units, guard, normal and borders of slabs (`f64`). Then, for each slab, nearest first: its rectangle
+//! (left, top, width, height) and the bytes of its two parts (`u32`). Then the parts, slab by slab: in the
+//! exact form the texels and an empty part, in the JPEG form color and opacity.
 //!
-//! Which form is smaller is found by trying both: smooth volumes are half as large as JPEG, those with edges larger.
+//! Both forms are tried: JPEG halves smooth volumes and enlarges those with edges.
 
 mod exact;
 mod film_slabs;
@@ -24,19 +25,19 @@ pub use film_slabs::FilmSlabs;
 const MAGIC: &[u8; 4] = b"CSLB";
 const VERSION: u8 = 1;
 
-/// How the pictures of slabs are encoded.
+/// Encoding of the images of slabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlabForm {
-    /// Every texel as it is: differences from the one on the left, deflated.
+    /// Lossless: differences of each texel from the one on its left, deflated.
     Exact,
-    /// JPEG of 95, colors at full resolution, and another of the opacity.
+    /// Two JPEG images of quality 95: colors at full resolution, and opacity.
     Jpeg,
 }
 
-/// Encodes slabs in whichever form is smaller, and says which that is.
+/// Encodes slabs in the smaller form; returns the form and the bytes.
 ///
 /// # Errors
-/// `Corrupt` for a set that is none ([`Slabs::check`]); `Internal` when an encoder fails.
+/// `Corrupt` for invalid slabs ([`Slabs::check`]); `Internal` when an encoder fails.
 pub fn encode_slabs(slabs: &Slabs) -> Result<(SlabForm, Bytes)> {
     let exact = encode_slabs_as(slabs, SlabForm::Exact)?;
     let jpeg = encode_slabs_as(slabs, SlabForm::Jpeg)?;
@@ -46,7 +47,7 @@ pub fn encode_slabs(slabs: &Slabs) -> Result<(SlabForm, Bytes)> {
 /// Encodes slabs in one form.
 ///
 /// # Errors
-/// As [`encode_slabs`].
+/// Those of [`encode_slabs`].
 pub fn encode_slabs_as(slabs: &Slabs, form: SlabForm) -> Result<Bytes> {
     slabs.check()?;
     let mut jpeg = match form {
@@ -104,19 +105,19 @@ fn head(slabs: &Slabs, form: SlabForm) -> Vec<u8> {
     bytes
 }
 
-/// Decodes what [`encode_slabs`] gave.
+/// Decodes the output of [`encode_slabs`].
 ///
 /// # Errors
-/// As [`decode_slabs_from`].
+/// Those of [`decode_slabs_from`].
 pub fn decode_slabs(bytes: &[u8]) -> Result<Slabs> {
     decode_slabs_from(bytes)
 }
 
-/// Decodes what [`encode_slabs`] gave while it is read, in small pieces. Takes as much memory as the texels, at most
-/// [`Slabs::MAX_TEXELS`], and for one slab at a time its JPEG and a byte for each texel, whatever the bytes say.
+/// Decodes the output of [`encode_slabs`] from a reader. Takes memory for the texels, at most
+/// [`Slabs::MAX_TEXELS`], and for one slab at a time its JPEG and a byte per texel, whatever the input says.
 ///
 /// # Errors
-/// `Corrupt` when it is not that; `Unsupported` for another version; `Io`.
+/// `Corrupt` for invalid input; `Unsupported` for another version; `Io`.
 pub fn decode_slabs_from(bytes: impl Read) -> Result<Slabs> {
     let mut reader = SlabReader(bytes);
     let (form, mut slabs, count) = reader.head()?;
@@ -144,7 +145,7 @@ pub fn decode_slabs_from(bytes: impl Read) -> Result<Slabs> {
     Ok(slabs)
 }
 
-/// `Corrupt` where bytes are not what they should be or end too soon, else `Io`.
+/// Returns `Corrupt` for invalid or truncated input, else `Io`.
 fn failed(expected: &str, e: io::Error) -> Error {
     match e.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::InvalidInput | ErrorKind::InvalidData => {
@@ -154,11 +155,11 @@ fn failed(expected: &str, e: io::Error) -> Error {
     }
 }
 
-/// Part of the input that has not been read yet.
+/// Reader of the part of the input that has not been decoded yet.
 struct SlabReader<R>(R);
 
 impl<R: Read> SlabReader<R> {
-    /// Decodes the next `length` bytes by `decode`; skips those that it leaves unread.
+    /// Decodes the next `length` bytes with `decode`; skips those that it leaves unread.
     fn part<T>(&mut self, length: u32, decode: impl FnOnce(&mut Take<&mut R>) -> Result<T>) -> Result<T> {
         let mut part = self.0.by_ref().take(length.into());
         let decoded = decode(&mut part)?;
@@ -187,7 +188,7 @@ impl<R: Read> SlabReader<R> {
         Ok([self.f64()?, self.f64()?, self.f64()?])
     }
 
-    /// Form, a set without slabs yet, and how many it will have.
+    /// Reads the header; returns the form, a set without slabs, and the number of slabs that follow.
     fn head(&mut self) -> Result<(SlabForm, Slabs, u32)> {
         let magic: [u8; 4] = self.array()?;
         let [version, form, cutting, projection] = self.array()?;

@@ -1,7 +1,7 @@
-//! AV1 for films, by rav1e: pictures become the temporal units of a video track.
+//! AV1 encoder for films, by rav1e: pictures become the temporal units of a video track.
 //!
-//! Main profile, 8 bits, without pictures that wait for later ones. Tiles are drawn up by the size alone, so that the same pictures
-//! give the same bytes however many cores there are.
+//! Main profile, 8 bits, without reordered frames. The number of tiles depends on the picture size only, so
+//! that equal pictures give equal bytes on any number of cores.
 
 use array::{Error, Result};
 use rav1e::prelude::{
@@ -13,29 +13,29 @@ use render::{Image, ImageSize};
 use super::planes::Planes;
 use super::{FilmQuality, KEY_EVERY, VideoSample, check_film};
 
-/// The library's fastest preset: a film is rather drawn soon than small.
+/// Fastest preset of rav1e: encoding time matters more than size.
 const SPEED: u8 = 10;
 /// Quantizers for the lowest and the highest quality.
 const COARSEST: u8 = 255;
 const FINEST: u8 = 16;
-/// Pictures of so many pixels have a tile more, which another core can encode.
+/// Pixels per tile; each tile can be encoded on its own core.
 const PIXELS_PER_TILE: usize = 1 << 18;
-/// Most tiles of a picture.
+/// Largest number of tiles of a picture.
 const MAX_TILES: usize = 16;
-/// A unit's first two bytes, an empty delimiter, which files do without.
+/// Temporal delimiter, the first two bytes of a unit, which files omit.
 const DELIMITER: [u8; 2] = [0x12, 0];
 
-/// An encoder for one film.
+/// AV1 encoder of one film.
 pub struct Av1 {
     context: Context<u8>,
     size: ImageSize,
 }
 
 impl Av1 {
-    /// For pictures of this size.
+    /// Creates an encoder for pictures of this size.
     ///
     /// # Errors
-    /// `Invalid` as in [`check_film`]; `Internal` when the library refuses what it is told.
+    /// `Invalid` as in [`check_film`]; `Internal` when the library rejects the configuration.
     pub fn new(size: ImageSize, pictures_per_sec: f64, quality: FilmQuality) -> Result<Self> {
         check_film(size, pictures_per_sec)?;
         let (width, height) = (size.width as usize, size.height as usize);
@@ -62,7 +62,8 @@ impl Av1 {
         Ok(Self { context, size })
     }
 
-    /// Takes the next picture over `background` (sRGB); gives what is ready, which may be earlier ones.
+    /// Encodes the next picture over `background` (sRGB); returns the finished samples, which may be of
+    /// earlier pictures.
     ///
     /// # Errors
     /// `Invalid` for a picture of another size; `Internal` when the library fails.

@@ -1,6 +1,6 @@
-//! H.264 for films, by OpenH264: pictures become the samples of a video track.
+//! H.264 encoder for films, by OpenH264: pictures become the samples of a video track.
 //!
-//! Constrained baseline, as few pictures apart as the frame rate says.
+//! Constrained baseline profile at a constant frame rate.
 
 use array::{Error, Result};
 use openh264::OpenH264API;
@@ -12,19 +12,19 @@ use render::{Image, ImageSize};
 use super::planes::Planes;
 use super::{FilmQuality, KEY_EVERY, VideoSample, check_film};
 
-/// Quantizers for the lowest and the highest quality: all that the library uses.
+/// Quantizers of the lowest and the highest quality: the range that the library supports.
 const COARSEST: u8 = 51;
 const FINEST: u8 = 12;
 
-/// An encoder for one film.
+/// H.264 encoder of one film.
 pub struct H264 {
     encoder: Encoder,
     size: ImageSize,
-    /// Parameter sets that decoders need first, as found in the first picture.
+    /// Parameter sets, taken from the first encoded picture.
     sets: Option<ParameterSets>,
 }
 
-/// The sequence and the picture parameter set.
+/// Sequence and picture parameter sets, which decoders need first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterSets {
     /// Parameter set of the whole sequence.
@@ -34,7 +34,7 @@ pub struct ParameterSets {
 }
 
 impl H264 {
-    /// For pictures of this size.
+    /// Creates an encoder for pictures of this size.
     ///
     /// # Errors
     /// `Invalid` as in [`check_film`]; `Internal` when the library cannot be set up.
@@ -44,8 +44,9 @@ impl H264 {
         #[expect(clippy::cast_possible_truncation, reason = "a rate")]
         let config = EncoderConfig::new()
             .max_frame_rate(FrameRate::from_hz(pictures_per_sec as f32))
-            // The mode whose quantizer stays within its range, here of one, for all of a picture; without control it is 26,
-            // whatever the library is told. Scenes that change would get a coarser one.
+            // This is the mode that keeps the quantizer within its range, here a single value, for whole
+            // pictures. Without rate control the library always uses 26; scene change detection would raise
+            // it.
             .rate_control_mode(RateControlMode::Bufferbased)
             .scene_change_detect(false)
             .qp(QpRange::new(quantizer, quantizer))
@@ -96,7 +97,7 @@ impl H264 {
     }
 }
 
-/// Zeros and a one in front of each unit of a byte stream (ITU-T H.264, annex B).
+/// Length of the start code before a unit of a byte stream (ITU-T H.264, annex B).
 fn start_code_bytes(unit: &[u8]) -> usize {
     unit.iter().position(|&byte| byte == 1).map_or(0, |at| at + 1)
 }

@@ -1,7 +1,7 @@
-//! Films: pictures become the samples of a video track, by an encoder of one codec each.
+//! Video encoders for films: pictures become the samples of a video track.
 //!
-//! Colors are BT.601 in limited range, 4:2:0 ([`planes`]), and said to be: what browsers and players take. Each picture has the
-//! same quality, whatever it takes, and none is left out.
+//! Colors are BT.601 in limited range, 4:2:0 ([`planes`]), and marked as such: all browsers and players
+//! decode it. All pictures have the same quality at whatever size, and none is dropped.
 
 mod av1;
 mod h264;
@@ -15,30 +15,29 @@ use render::ImageSize;
 pub use av1::Av1;
 pub use h264::{H264, ParameterSets};
 
-/// Pictures between two with which playing can begin: some seconds.
+/// Interval of key frames, pictures: a few seconds.
 const KEY_EVERY: u32 = 100;
-/// Largest picture, pixels: that of level 5.2 of H.264.
+/// Most pixels of a picture: those of H.264 level 5.2.
 const MAX_PIXELS: u64 = 4096 * 2304;
-/// Smallest side, pixels.
+/// Smallest side of a picture, pixels.
 const MIN_SIDE: u32 = 16;
 
-/// One picture as a video track has it.
+/// One encoded picture of a video track.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VideoSample {
-    /// As the codec's mapping to files has it: of H.264 slices, each behind its length as four bytes, big-endian; of AV1 a
-    /// temporal unit without its delimiter.
+    /// Bytes as they are stored in files: for H.264 slices, each preceded by its length as four bytes,
+    /// big-endian; for AV1 a temporal unit without its delimiter.
     pub bytes: Vec<u8>,
-    /// Playing can begin here.
+    /// Key frame: playback can start here.
     pub is_key: bool,
 }
 
-/// How true a film is, 1 to 100; larger ones take more bytes. Each codec has a quantizer for it, from the coarsest to one that
-/// hardly shows.
+/// Quality of a film, 1 to 100; higher qualities take more bytes. Each codec maps it to a quantizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilmQuality(u8);
 
 impl Default for FilmQuality {
-    /// 75: dark backgrounds keep their tint, and edges stay clean.
+    /// Returns 75: dark backgrounds keep their color, and edges stay clean.
     fn default() -> Self {
         Self(75)
     }
@@ -47,7 +46,7 @@ impl Default for FilmQuality {
 impl FromStr for FilmQuality {
     type Err = Error;
 
-    /// A whole number from 1 to 100.
+    /// Parses a whole number from 1 to 100.
     fn from_str(text: &str) -> Result<Self> {
         let number = text.trim().parse().ok().filter(|number| (1..=100).contains(number));
         number.map(Self).ok_or_else(|| {
@@ -59,7 +58,7 @@ impl FromStr for FilmQuality {
 }
 
 impl FilmQuality {
-    /// A quantizer between the `coarsest`, for 1, and the `finest`, for 100.
+    /// Interpolates between the `coarsest` quantizer, for 1, and the `finest`, for 100.
     fn quantizer(self, coarsest: u8, finest: u8) -> u8 {
         let share = f64::from(self.0 - 1) / 99.0;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between two bytes")]
@@ -69,10 +68,10 @@ impl FilmQuality {
     }
 }
 
-/// Checks what films of all codecs need.
+/// Checks the requirements of all codecs on the size and the rate of a film.
 ///
 /// # Errors
-/// `Invalid` for odd, small or too large sizes and rates that are none.
+/// `Invalid` for odd, too small or too large sizes and for invalid rates.
 pub fn check_film(size: ImageSize, pictures_per_sec: f64) -> Result<()> {
     let pixels = u64::from(size.width) * u64::from(size.height);
     let is_even = size.width.is_multiple_of(2) && size.height.is_multiple_of(2);

@@ -1,7 +1,8 @@
-//! A picture as video has it: luma for each pixel and two chromas for each four (4:2:0), ITU-R BT.601 in limited range.
+//! Conversion of a picture to 4:2:0 YCbCr: luma for each pixel and two chroma values for each 2 x 2 pixels,
+//! ITU-R BT.601 in limited range.
 //!
-//! Everything is rounded to the nearest level: chromas that are cut off instead lose one, which is two of the blue of a dark
-//! background.
+//! All values are rounded to the nearest level; truncated chroma would change the blue of a dark background
+//! by two.
 
 use array::{Error, Result};
 use openh264::formats::YUVSource;
@@ -9,7 +10,8 @@ use render::{Image, ImageSize};
 
 use crate::encode::unit;
 
-/// Three planes of bytes without gaps between rows: luma has the picture's size, chromas half of it each way.
+/// Three planes of bytes without gaps between rows: luma has the picture's size, chroma half of it in each
+/// direction.
 pub(super) struct Planes {
     pub(super) luma: Vec<u8>,
     pub(super) blue: Vec<u8>,
@@ -17,7 +19,7 @@ pub(super) struct Planes {
     size: ImageSize,
 }
 
-/// Share of red, green and blue in each plane, in 65,536ths of a level of the plane for one of the color.
+/// Weights of red, green and blue in each plane, in units of 1/65,536.
 const LUMA: [i32; 3] = [16_829, 33_039, 6_416];
 const BLUE: [i32; 3] = [-9_714, -19_070, 28_784];
 const RED: [i32; 3] = [28_784, -24_103, -4_681];
@@ -50,7 +52,7 @@ fn wide(pixel: &[u8]) -> [i32; 3] {
     std::array::from_fn(|c| pixel[c].into())
 }
 
-/// The nearest level above `zero` for a color, or the sum of as many as `bits` beyond 16 says.
+/// Returns the nearest level, offset by `zero`, for a color, or for the sum of 2^(`bits` - 16) colors.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "16 to 240")]
 fn level(shares: [i32; 3], color: [i32; 3], zero: i32, bits: u32) -> u8 {
     let sum: i32 = shares.iter().zip(color).map(|(share, c)| share * c).sum();

@@ -1,4 +1,4 @@
-//! Moves blocks from a source to the volumes that somebody looks at: the I/O around [`Loader`].
+//! Movement of blocks from a source to the volumes that participants view: the I/O around [`Loader`].
 
 mod placer;
 
@@ -24,10 +24,10 @@ use crate::tasks::sleep_until;
 
 use placer::Placer;
 
-/// Most blocks placed in one go, all of one level. Those that came together are cheaper to place together, but pictures count them
-/// only when all of them have been placed.
+/// Most blocks placed in one batch, all of one level. Larger batches are cheaper per block, but pictures see
+/// a block only when its whole batch has been placed.
 pub(crate) const MAX_PLACED_AT_ONCE: usize = 32;
-/// Most answers taken in one go: other events wait meanwhile.
+/// Most answers taken before other events are handled.
 const MAX_TAKEN_AT_ONCE: usize = 32;
 
 /// Answer of a source: one block of a batch, or the end of the batch.
@@ -36,20 +36,20 @@ enum BatchAnswer {
     End(u64),
 }
 
-/// Guess that a data set has changed since it was described.
+/// Hint that a data set has changed since it was described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StaleHint {
-    /// The data set, and its state as described.
+    /// Identity and generation of the data set as described.
     pub(crate) data: (DatasetId, Generation),
-    /// A block of it was asked for in vain.
+    /// True if a request for one of its blocks failed for this reason.
     pub(crate) is_certain: bool,
 }
 
-/// The loader and what wakes it.
+/// Loader, and the signals that wake it.
 pub(crate) struct Feed {
     loader: Mutex<Loader>,
     changed: Notify,
-    /// The last data set that has changed, or may have.
+    /// Newest hint about a changed data set.
     stale: watch::Sender<Option<StaleHint>>,
     source: Arc<dyn Source>,
     volumes: Arc<Volumes>,
@@ -57,7 +57,7 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// `max_bytes_in_flight`: hard limit of bytes asked for and not yet placed.
+    /// Creates a feed. `max_bytes_in_flight`: hard limit of bytes requested and not yet placed.
     pub(crate) fn new(source: Arc<dyn Source>, volumes: Arc<Volumes>, max_bytes_in_flight: u64) -> Self {
         Self {
             loader: Mutex::new(Loader::new(max_bytes_in_flight)),
@@ -69,46 +69,47 @@ impl Feed {
         }
     }
 
-    /// Replaces the wishes of `who` by those that `lacking` returns. `lacking` looks at the pool while no
-    /// block changes its state here, so that a block that was just placed is not fetched again.
+    /// Replaces the requests of `who` by those that `lacking` returns. The loader is locked while `lacking`
+    /// examines the pool, so that a block that was just placed is not fetched again.
     pub(crate) fn request(&self, who: ParticipantId, lacking: impl FnOnce() -> Vec<BlockRequest>) {
         self.with(|loader| loader.request(who, lacking()));
         self.changed.notify_one();
     }
 
-    /// `who` looks away.
+    /// Removes all requests of `who`.
     pub(crate) fn forget(&self, who: ParticipantId) {
         self.with(|loader| loader.forget(who));
         self.changed.notify_one();
     }
 
-    /// How many blocks `who` lacks, and what is wrong with some of them.
+    /// Returns the number of blocks that `who` lacks, and the failures among them.
     pub(crate) fn block_status(&self, who: ParticipantId) -> (u64, FailedBlocks) {
         self.with(|loader| (loader.lacking(who), loader.failed_blocks(who)))
     }
 
-    /// Changes when a data set has changed since it was described, or may have.
+    /// Returns a receiver of hints about changed data sets.
     pub(crate) fn stale(&self) -> watch::Receiver<Option<StaleHint>> {
         self.stale.subscribe()
     }
 
-    /// Wants and bytes under way.
+    /// Wants and bytes in flight.
     pub(crate) fn in_flight(&self) -> (usize, u64) {
         self.with(|loader| loader.in_flight())
     }
 
-    /// Time for which blocks have been placed so far.
+    /// Returns the total time spent placing blocks.
     pub(crate) fn time_placing(&self) -> Duration {
         self.placer.time_worked()
     }
 
-    /// Fetches for ever.
+    /// Fetches blocks forever.
     ///
     /// # Cancel safety
-    /// Dropping it withdraws every want.
+    /// Dropping the future cancels all wants.
     pub(crate) async fn run(&self) {
         let mut answers: SelectAll<BoxStream<'static, BatchAnswer>> = SelectAll::new();
-        // Blocks to be placed, and those for which only a finished picture may give room; they count as under way, which bounds them.
+        // Blocks to place, and blocks that need memory still held by a picture. Both count as in flight,
+        // which bounds them.
         let (mut arrived, mut crowded) = (VecDeque::new(), Vec::new());
         let (mut placing, mut patient) = (None, None);
         loop {
@@ -138,8 +139,8 @@ impl Feed {
         }
     }
 
-    /// Takes an answer and those that are ready with it; gives the blocks among them. Those who look are told of failures at once:
-    /// blocks that arrived are announced when they are placed.
+    /// Takes an answer and those that are ready with it; returns their blocks. Failures are announced at
+    /// once, blocks when they have been placed.
     fn take(
         &self,
         first: BatchAnswer,
@@ -166,9 +167,10 @@ impl Feed {
         arrived
     }
 
-    /// Somebody has reason to think that a data set has changed since it was described.
+    /// Reports a hint that a data set has changed since it was described.
     pub(crate) fn report_stale(&self, hint: StaleHint) {
-        // Each block that is asked for in vain says the same; whoever only guesses may have found nothing new the last time.
+        // All failed blocks give the same certain hint, which is reported once; an uncertain one is always
+        // checked again.
         let is_news = |known: Option<StaleHint>| known != Some(hint) || !hint.is_certain;
         self.stale.send_if_modified(|known| is_news(known.replace(hint)));
     }
@@ -179,8 +181,8 @@ impl Feed {
         }
     }
 
-    /// Puts blocks into every volume they belong to; gives those that have to wait for room. On the thread for it: one of those that
-    /// may block waits for it, which also keeps the clock of tests where it is.
+    /// Places blocks into all volumes that contain them; returns those that have to wait for memory. Runs on
+    /// the placer's thread, while a blocking task waits for it, which also stops the paused clock of tests.
     async fn place_now(&self, blocks: Vec<Arc<Block>>) -> Vec<Arc<Block>> {
         let (volumes, placer, placed) = (Arc::clone(&self.volumes), Arc::clone(&self.placer), blocks.clone());
         let work = move || placer.run(move || into_all(&volumes, &placed));
@@ -188,7 +190,7 @@ impl Feed {
         self.note_placed(blocks, outcomes)
     }
 
-    /// Puts blocks into every volume they belong to, after waiting for the pictures that hold the room for them.
+    /// Places blocks into all volumes that contain them, after waiting for the pictures that hold the memory.
     async fn place_in_time(&self, blocks: Vec<Arc<Block>>) {
         let (volumes, placed) = (Arc::clone(&self.volumes), blocks.clone());
         let place = move |block: &Arc<Block>| {
@@ -199,7 +201,8 @@ impl Feed {
         self.note_placed(blocks, outcomes);
     }
 
-    /// Notes what became of blocks (`None`: nobody knows) and tells who looks; gives those that have to wait for room.
+    /// Records the outcomes of placing blocks (`None` if they are unknown) and announces them; returns the
+    /// blocks that have to wait for memory.
     fn note_placed(&self, blocks: Vec<Arc<Block>>, outcomes: Option<Vec<Result<bool>>>) -> Vec<Arc<Block>> {
         let failed = || blocks.iter().map(|_| Err(Error::internal("placing a block went wrong"))).collect();
         let outcomes = outcomes.unwrap_or_else(failed);
@@ -218,7 +221,7 @@ impl Feed {
         crowded
     }
 
-    /// Has everybody who waits for blocks look again.
+    /// Wakes all subscribers of all volumes.
     fn announce(&self) {
         self.volumes.all().iter().for_each(|volume| volume.announce());
     }
@@ -228,17 +231,19 @@ impl Feed {
     }
 }
 
-/// Answers of a batch, and its end.
+/// Stream of the answers of a batch, followed by its end.
 ///
-/// A source that panics has ended its answers, so that its blocks have failed; the panic is reported by the process's hook.
+/// A source that panics ends its answers, so that the remaining blocks fail; the panic hook reports the
+/// panic.
 fn label(batch: u64, completions: Completions) -> BoxStream<'static, BatchAnswer> {
     let end = futures::stream::once(ready(BatchAnswer::End(batch)));
-    // After a panic the stream ends.
+    // The stream ends after a panic.
     let whole = AssertUnwindSafe(completions).catch_unwind().filter_map(|found| ready(found.ok()));
     whole.map(move |c| BatchAnswer::One(batch, c)).chain(end).boxed()
 }
 
-/// Takes the blocks that are placed next: of one level, so that what is coarse is seen before what is fine has been placed.
+/// Takes the blocks to place next: all of one level, so that coarse blocks are visible before fine ones have
+/// been placed.
 fn next_to_place(arrived: &mut VecDeque<Arc<Block>>) -> Vec<Arc<Block>> {
     let level = arrived.front().map(|first| first.key.level);
     let is_next = |block: &&Arc<Block>| Some(block.key.level) == level;
@@ -246,7 +251,7 @@ fn next_to_place(arrived: &mut VecDeque<Arc<Block>>) -> Vec<Arc<Block>> {
     arrived.drain(..count).collect()
 }
 
-/// Puts blocks into all volumes that they belong to; false for those that have to wait for room.
+/// Places blocks into all volumes that contain them; false for those that have to wait for memory.
 fn into_all(volumes: &Volumes, blocks: &[Arc<Block>]) -> Vec<Result<bool>> {
     let mut outcomes: Vec<Result<bool>> = blocks.iter().map(|_| Ok(true)).collect();
     for volume in volumes.all() {

@@ -1,6 +1,7 @@
-//! The thread that places blocks: it steps back behind those that draw where cores are scarce.
+//! Thread that places blocks, at a lower scheduling priority than threads that draw.
 //!
-//! One job at a time; whoever brings one waits for it, so nothing queues here. What the jobs do is said in `feed/mod.rs`.
+//! It runs one job at a time and each caller waits for its job, so nothing queues here. The jobs come from
+//! `feed/mod.rs`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -10,8 +11,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How far the thread steps back, as `nice(2)` counts: one that draws gets about nine times as much of a core that both want. Less
-/// than threads that read (`store::lower_priority`), of which there are several: what they bring is to take its place.
+/// Increase of the thread's nice value: a drawing thread gets about nine times as much of a contended core.
+/// It is smaller than that of the reading threads, which are several and depend on this one.
 #[cfg(target_os = "linux")]
 const NICE_STEPS: i32 = 10;
 
@@ -19,7 +20,7 @@ type PlacerJob = Box<dyn FnOnce() + Send>;
 
 /// Thread that places blocks, one job at a time. It ends when this is dropped.
 pub(crate) struct Placer {
-    /// `None` where the system gives no thread: whoever brings a job does it then.
+    /// Channel to the thread; `None` if the system could not start one: the caller then runs its job.
     jobs: Option<SyncSender<PlacerJob>>,
     worked: Mutex<JobTime>,
 }
@@ -27,9 +28,9 @@ pub(crate) struct Placer {
 /// Wall time of jobs.
 #[derive(Default)]
 struct JobTime {
-    /// Wall time of the jobs that are done.
+    /// Total wall time of finished jobs.
     done: Duration,
-    /// When the one under way began.
+    /// Start of the current job.
     since: Option<Instant>,
 }
 
@@ -40,7 +41,7 @@ impl Placer {
         let run = move || {
             lower_priority();
             for job in waiting {
-                // Its asker sees that no answer comes.
+                // The caller notices the missing answer.
                 if catch_unwind(AssertUnwindSafe(job)).is_err() {
                     tracing::error!("placing blocks panicked");
                 }
@@ -53,12 +54,12 @@ impl Placer {
         Self { jobs: started.is_ok().then_some(jobs), worked: Mutex::default() }
     }
 
-    /// Does `work` on the thread; blocks the caller's meanwhile. `None` when it panicked.
+    /// Runs `work` on the thread and waits for it. Returns `None` if it panicked.
     pub(crate) fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         self.with(|worked| worked.since = Some(Instant::now()));
         let (answer, answered) = sync_channel(1);
         let job: PlacerJob = Box::new(move || {
-            // Whoever does not wait any more needs no answer.
+            // The caller may have stopped waiting.
             answer.send(work()).unwrap_or_default();
         });
         match &self.jobs {
@@ -73,7 +74,7 @@ impl Placer {
         outcome
     }
 
-    /// Time that jobs have taken so far, with that of the one under way.
+    /// Returns the total time of jobs, including the current one.
     pub(crate) fn time_worked(&self) -> Duration {
         self.with(|worked| worked.total(Instant::now()))
     }
@@ -89,10 +90,10 @@ impl JobTime {
     }
 }
 
-/// Lowers the weight of this thread.
+/// Lowers the scheduling priority of this thread.
 #[cfg(target_os = "linux")]
 fn lower_priority() {
-    // Linux takes "this process" for the thread that asks, unlike POSIX.
+    // On Linux `None` means the calling thread, not the process as in POSIX.
     let lowered = rustix::process::getpriority_process(None)
         .and_then(|own| rustix::process::setpriority_process(None, own + NICE_STEPS));
     if let Err(error) = lowered {

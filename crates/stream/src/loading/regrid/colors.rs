@@ -1,8 +1,9 @@
-//! Images in their colors, as arrays that are drawn beside those they are made of.
+//! Color images as arrays of packed colors.
 //!
-//! An image whose channels have colors (red, green and blue; channels of OME-Zarr with colors and windows), and labels that the file
-//! gives colors to, become an array of packed colors ([`Meaning::Colors`]) without the axis of channels. Channels are added as OME-Zarr
-//! viewers do: each value becomes a share of its channel's window, which multiplies the channel's color.
+//! An image whose channels have colors (red, green and blue; OME-Zarr channels with colors and windows), or
+//! labels with colors in the file, get a second array of packed colors ([`Meaning::Colors`]) without the
+//! channel axis. Channels are added as OME-Zarr viewers do: each value becomes a fraction of its channel's
+//! window, which multiplies the channel's color.
 
 use std::collections::HashMap;
 
@@ -15,50 +16,51 @@ use view::COLOR_END;
 
 use super::gather::{self, BlockCopy, block_copies};
 
-/// The error says why colors that the file gives cannot be drawn.
+/// Result whose error is the reason why colors of the file cannot be drawn.
 type ResultOrReason<T> = std::result::Result<T, String>;
 
 /// Most channels that are added: the first active ones.
 const MAX_CHANNELS: usize = 16;
-/// Largest of red, green and blue that still hides nothing in a volume: the noise of dark surroundings.
+/// Largest of red, green and blue that is still transparent in a volume, for the noise of dark surroundings.
 const DARK: u8 = 24;
-/// Strength, red, green and blue of a packed color, a byte each, are decoded to the strength with the color behind its point.
+/// Divisor that decodes a packed color (strength, red, green and blue, a byte each) to the strength, with the
+/// color as fraction.
 const STRENGTH: f64 = (1 << 24) as f64;
 
-/// How an array of packed colors is made.
+/// Recipe of an array of packed colors.
 pub(super) struct PackedColors {
-    /// Number of the array that it is made of.
+    /// Number of the source array.
     pub(super) source: u32,
     color_source: ColorSource,
 }
 
 enum ColorSource {
-    /// Channels along an axis of the source, or its only values where it has no such axis. `used` has the indices of the channels in
-    /// ascending order, and last that of alpha where it is the strength.
+    /// Channels along an axis of the source, or its only channel if it has no such axis. `used` has the
+    /// indices of the channels in ascending order, followed by that of alpha if alpha is the strength.
     Channels { axis: Option<usize>, used: Vec<u32>, channels: Vec<ColorChannel>, strength: Strength },
-    /// Red, green, blue, alpha by label; others have the colors of the map for labels.
+    /// Red, green, blue and alpha by label; other labels have the colors of the `labels` map.
     Labels(HashMap<i128, [u8; 4]>),
 }
 
-/// Strength of a pixel, from which its opacity follows.
+/// Strength of a pixel, which determines its opacity.
 #[derive(Clone, Copy)]
 enum Strength {
-    /// The value of the last channel, which is the opacity in the file.
+    /// Value of the last channel, which is the opacity in the file.
     Alpha,
-    /// Full: pixels of a flat image hide whatever lies behind.
+    /// Full strength: pixels of a flat image are opaque.
     Full,
-    /// The largest of red, green and blue, so that the dark surroundings in a volume are hidden.
+    /// Largest of red, green and blue, so that dark surroundings in a volume are transparent.
     Brightness,
 }
 
 impl Strength {
-    /// Strength of an array without alpha.
+    /// Returns the strength of an array without alpha.
     fn of(array: &ArrayInfo) -> Self {
         if view::shows_all_layers(array) { Self::Full } else { Self::Brightness }
     }
 }
 
-/// One channel: what a value adds to red, green and blue, from nothing at `start` to `color` at `end`.
+/// One channel: adds nothing at `start` and `color` at `end` to red, green and blue.
 struct ColorChannel {
     index: u32,
     name: String,
@@ -68,8 +70,8 @@ struct ColorChannel {
 }
 
 impl ColorChannel {
-    /// How far a value lies between nothing and the full color, from 0 to 1; 0 where it is missing. Of a window of one value, nothing
-    /// up to it, and the full color above.
+    /// Returns the fraction of the full color for a value, from 0 to 1; 0 where the value is missing. A
+    /// window of one value is a step.
     fn share(&self, value: f64) -> f64 {
         let share = (value - self.start) / (self.end - self.start);
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
@@ -77,10 +79,11 @@ impl ColorChannel {
 }
 
 impl PackedColors {
-    /// The array of colors for array `number`, and how it is made; `None` where the file gives it no colors.
+    /// Returns the description of the color array for array `number` and its recipe; `None` if the file has
+    /// no colors for it.
     ///
     /// # Errors
-    /// Says why the colors that the file gives cannot be drawn.
+    /// Reason why the colors of the file cannot be drawn.
     pub(super) fn of(dataset: &Dataset, number: u32) -> ResultOrReason<Option<(ArrayInfo, Self)>> {
         let Ok(array) = dataset.array(number) else { return Ok(None) };
         let name = format!("{}{COLOR_END}", array.name);
@@ -97,7 +100,7 @@ impl PackedColors {
         Ok(Some((info, Self { source: number, color_source })))
     }
 
-    /// Lists what the block with these selected indices takes from blocks of the source's level.
+    /// Lists the copies from source blocks that make up the block with these indices.
     ///
     /// # Errors
     /// `TooLarge` for a block beyond what memory can address.
@@ -110,7 +113,7 @@ impl PackedColors {
         block_copies(level, [&start, &self.in_source(shape)], &indices, None)
     }
 
-    /// Elements of the source in a block of this shape.
+    /// Returns the number of source elements in a block of this shape.
     ///
     /// # Errors
     /// `TooLarge` for a block beyond what memory can address.
@@ -118,7 +121,7 @@ impl PackedColors {
         gather::count_of(&self.in_source(shape))
     }
 
-    /// Shape of a block with the channels that are used.
+    /// Returns the shape of a block with the channels that are used.
     fn in_source(&self, shape: &[u64]) -> Vec<u64> {
         let mut shape = shape.to_vec();
         if let ColorSource::Channels { axis: Some(axis), used, .. } = &self.color_source {
@@ -127,7 +130,8 @@ impl PackedColors {
         shape
     }
 
-    /// Packs the elements of a block, stored as the source's `array` stores them; `shape` is that of the block that is made.
+    /// Packs the elements of a block, stored as in the source's `array`; `shape` is that of the resulting
+    /// block.
     ///
     /// # Errors
     /// `Corrupt` for bytes that are no elements of the array.
@@ -155,7 +159,8 @@ impl PackedColors {
     }
 }
 
-/// Strength, red, green and blue of a label; nothing for background, which is 0 without a color in the file.
+/// Strength, red, green and blue of a label; zero for background, which is label 0 without a color in the
+/// file.
 fn label_color(label: Scalar, colors: &HashMap<i128, [u8; 4]>) -> [u8; 4] {
     let (number, own): (i128, _) = match label {
         Scalar::Signed(value) => (value.into(), render::signed_label_color(value)),
@@ -178,7 +183,7 @@ fn decoded(stored: &[u8], array: &ArrayInfo) -> Result<Vec<f64>> {
     )
 }
 
-/// Decoded values in the order (before, channel, within), with `count` channels and so many elements `within` one.
+/// Decoded values in the order (before, channel, within), with `count` channels of `within` elements each.
 struct ChannelValues<'a> {
     values: &'a [f64],
     count: usize,
@@ -217,7 +222,7 @@ impl ChannelValues<'_> {
     }
 }
 
-/// The channels of an array with their colors, and a note for people.
+/// Returns the channels of an array with their colors, and a note for users.
 fn channels(array: &ArrayInfo) -> ResultOrReason<Option<(ColorSource, String)>> {
     let axis = array.axes.iter().position(|axis| axis.kind == AxisKind::Channel);
     let omero = match array.attributes.get("omero") {
@@ -229,12 +234,12 @@ fn channels(array: &ArrayInfo) -> ResultOrReason<Option<(ColorSource, String)>> 
     if !listed.iter().any(|channel| channel.get("color").is_some()) {
         return Ok(axis.and_then(|axis| primaries(array, axis)));
     }
-    // As ome-zarr has it.
+    // Spelled as in OME-Zarr metadata.
     let is_gray = omero.pointer("/rdefs/model").and_then(Value::as_str) == Some("greyscale");
     of_omero(array, axis, listed, is_gray).map(Some)
 }
 
-/// The channels that OME-Zarr lists.
+/// Returns the channels that OME-Zarr metadata list.
 fn of_omero(
     array: &ArrayInfo,
     axis: Option<usize>,
@@ -271,7 +276,7 @@ fn of_omero(
     Ok((ColorSource::Channels { axis, used, channels, strength: Strength::of(array) }, note))
 }
 
-/// Red, green and blue, perhaps with alpha, where the array looks like an image of these.
+/// Returns red, green and blue, perhaps with alpha, for an array that looks like such an image.
 fn primaries(array: &ArrayInfo, axis: usize) -> Option<(ColorSource, String)> {
     let count = array.shape()[axis];
     let names = ["red", "green", "blue", "alpha"];
@@ -298,7 +303,8 @@ fn primaries(array: &ArrayInfo, axis: usize) -> Option<(ColorSource, String)> {
     Some((ColorSource::Channels { axis: Some(axis), used, channels, strength }, note))
 }
 
-/// Stored value of a channel at its brightest, where nothing says so; `None` for types that no image has.
+/// Returns the stored value of full brightness, if metadata do not tell; `None` for types that images do not
+/// have.
 #[expect(clippy::cast_precision_loss, reason = "the largest of a type, to the precision of a picture")]
 fn full(dtype: DType) -> Option<f64> {
     let element = dtype.element();
@@ -309,7 +315,8 @@ fn full(dtype: DType) -> Option<f64> {
     (low == 0).then_some(high as f64)
 }
 
-/// A channel of OME-Zarr, over its window, or over all bytes where it has none. A window may end below its start.
+/// Parses a channel of OME-Zarr metadata. Bytes without a window use their whole range. A window may end
+/// below its start.
 fn omero_channel(index: u32, channel: &Value, is_gray: bool, dtype: DType) -> ResultOrReason<ColorChannel> {
     let label = channel.get("label").and_then(Value::as_str).filter(|label| !label.is_empty());
     let name = label.map_or_else(|| format!("channel {index}"), str::to_owned);
@@ -330,13 +337,14 @@ fn omero_channel(index: u32, channel: &Value, is_gray: bool, dtype: DType) -> Re
     Ok(ColorChannel { index, name, start, end, color })
 }
 
-/// A finite number, which may be written as text.
+/// Parses a finite number, which may be written as text.
 fn number(value: &Value) -> Option<f64> {
     let number: Option<f64> = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
     number.filter(|number| number.is_finite())
 }
 
-/// Red, green and blue of six hexadecimal digits, with or without `#`; two more, for opacity, say nothing here.
+/// Parses six hexadecimal digits, with or without `#`, as red, green and blue; two more, for opacity, are
+/// ignored.
 fn hexadecimal(text: &str) -> Option<[u8; 3]> {
     let digits = text.strip_prefix('#').unwrap_or(text);
     if !matches!(digits.len(), 6 | 8) || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
@@ -346,7 +354,7 @@ fn hexadecimal(text: &str) -> Option<[u8; 3]> {
     Some([r, g, b])
 }
 
-/// The colors that the file gives to labels, and a note for people; `None` if it gives none.
+/// Returns the colors that the file gives to labels, and a note for users; `None` if there are none.
 fn labels(array: &ArrayInfo) -> ResultOrReason<Option<(ColorSource, String)>> {
     let Some(Attribute::Json(about)) = array.attributes.get("image-label") else { return Ok(None) };
     let listed = about.get("colors").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -369,7 +377,7 @@ fn labels(array: &ArrayInfo) -> ResultOrReason<Option<(ColorSource, String)>> {
     Ok(Some((ColorSource::Labels(colors), "labels in the colors that the file gives them".to_owned())))
 }
 
-/// The description of packed colors.
+/// Returns the description of the array of packed colors.
 fn packed(
     array: &ArrayInfo,
     name: String,

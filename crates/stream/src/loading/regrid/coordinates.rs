@@ -1,4 +1,4 @@
-//! Which arrays of a data set say where the samples of another one lie, by the rules of CF, and what they say.
+//! Coordinate arrays by the CF conventions: bounds, and two-dimensional latitudes and longitudes.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use array::{
 
 use super::lat_lon_grid::MAX_CELLS;
 
-/// Arrays by their names.
+/// Arrays by name.
 pub(super) struct ArrayNames<'a> {
     dataset: &'a Dataset,
     numbers: HashMap<&'a str, u32>,
@@ -22,7 +22,7 @@ impl<'a> ArrayNames<'a> {
         Self { dataset, numbers: numbers.collect() }
     }
 
-    /// The array that `from` means by a name: in its own group, or in the nearest one around it.
+    /// Finds the array that `from` refers to by name: in its own group, or in the nearest enclosing one.
     fn find(&self, from: &ArrayInfo, name: &str) -> Option<(u32, &'a ArrayInfo)> {
         let name = name.trim_matches('/');
         let mut group = from.name.trim_matches('/');
@@ -38,7 +38,8 @@ impl<'a> ArrayNames<'a> {
         }
     }
 
-    /// The array `[samples, 2]` of the cells' borders along an axis, where the axis's coordinate variable names one.
+    /// Returns the array `[samples, 2]` of cell bounds along an axis, if the axis's coordinate variable names
+    /// one.
     pub(super) fn bounds(&self, array: &ArrayInfo, axis: usize) -> Option<u32> {
         let (_, variable) = self.find(array, &array.axes[axis].name)?;
         let samples = *array.shape().get(axis)?;
@@ -47,8 +48,8 @@ impl<'a> ArrayNames<'a> {
         (variable.shape() == [samples] && bounds.shape() == [samples, 2]).then_some(number)
     }
 
-    /// The arrays of latitude and longitude over two axes of an array, where these have no places of their own: the axes of
-    /// rows and columns, and the arrays' numbers. By index are axes without units, or numbered by a coordinate variable.
+    /// Returns the arrays of latitude and longitude over two axes of an array that have no coordinates of
+    /// their own, which are axes without units or numbered by a coordinate variable.
     pub(super) fn curvilinear(&self, array: &ArrayInfo) -> Option<Curvilinear> {
         let find = |kind| array.axes.iter().position(|axis| axis.kind == kind);
         let axes = [find(AxisKind::Y)?, find(AxisKind::X)?];
@@ -72,18 +73,18 @@ impl<'a> ArrayNames<'a> {
     }
 }
 
-/// Arrays that say where the cells of a curvilinear grid lie.
+/// Coordinate arrays of a curvilinear grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Curvilinear {
-    /// The array's axes of rows and columns.
+    /// Axes of rows and columns of the array.
     pub(super) axes: [usize; 2],
-    /// The array of latitudes.
+    /// Number of the array of latitudes.
     pub(super) latitude: u32,
-    /// The array of longitudes.
+    /// Number of the array of longitudes.
     pub(super) longitude: u32,
 }
 
-/// `Y` for latitudes, `X` for longitudes.
+/// Returns `Y` for latitudes and `X` for longitudes.
 fn kind_of(array: &ArrayInfo) -> Option<AxisKind> {
     match array.attributes.get("standard_name").and_then(|value| value.text()).map(str::trim) {
         Some("latitude") => Some(AxisKind::Y),
@@ -92,7 +93,7 @@ fn kind_of(array: &ArrayInfo) -> Option<AxisKind> {
     }
 }
 
-/// All decoded values of a small array of a description, C order; NaN where they are missing.
+/// Reads all decoded values of a small array in C order; NaN where they are missing.
 ///
 /// # Errors
 /// `TooLarge` beyond [`MAX_CELLS`] elements; those of reading and decoding.
@@ -109,7 +110,7 @@ pub(super) async fn values(source: &dyn Source, dataset: &Dataset, number: u32) 
     let decoding = &array.decoding;
     let dtype = decoding.meant(array.dtype);
     let count = stored.len() / dtype.size_bytes();
-    // As in pictures: values that only the netCDF library masks are missing too.
+    // As in pictures, values that only the netCDF library masks are missing too.
     Ok((0..count)
         .map(|at| dtype.scalar_at(&stored, at).map_or(f64::NAN, |value| decoding.decode(value)))
         .collect())

@@ -1,16 +1,19 @@
-//! The even axis that stands in for an uneven one, and which source index each of its voxels takes.
+//! Even axis that replaces an uneven one, and the source index of each of its voxels.
 
-/// Most voxels of an even axis for each sample of the uneven one, where that has many.
+/// Most voxels of an even axis per sample of the uneven one, for axes with many samples.
 pub(super) const MAX_REFINEMENT: u64 = 4;
-/// Voxels that an even axis may have in any case: a few layers whose thicknesses differ by a factor of a thousand all stay in sight.
+/// Voxels that an even axis may always have: a few layers whose thicknesses differ by a factor of a thousand
+/// all stay visible.
 pub(super) const SMALL_AXIS: u64 = 4096;
-/// Largest coordinate and shortest cell of an axis that is drawn at its true places: beyond it cameras have no place.
+/// Largest coordinate, and inverse of the shortest cell, of an axis drawn at its true coordinates: the limit
+/// of cameras.
 const MAX_COORDINATE: f64 = 1e15;
-/// Largest gap or overlap of neighboring bounds, as a share of the shorter cell, that counts as none.
+/// Largest gap or overlap of neighboring bounds, as a fraction of the shorter cell, that counts as
+/// contiguous.
 const CONTIGUOUS_WITHIN: f64 = 1e-3;
-/// Part of a voxel by which an axis that is almost even may be too short: it is not to have one more because of rounding.
+/// Tolerance against rounding, in voxels: an almost even axis gets no extra voxel.
 const ALMOST_NOTHING: f64 = 1e-6;
-/// Largest part of a cell: keeps a position inside its cell when it is rounded.
+/// Largest fraction of a cell: keeps a position inside its cell when it is rounded.
 const BELOW_ONE: f64 = 1.0 - 1e-9;
 
 /// Voxel `i` of a level along one axis covers the indices of level 0 from `shift + (i - 0.5) * scale` to
@@ -26,7 +29,7 @@ pub(super) struct Coarsening {
 }
 
 impl Coarsening {
-    /// The voxel that holds a position, in indices of level 0; the nearest one outside.
+    /// Returns the voxel that contains a position, in indices of level 0; the nearest one outside.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the count")]
     #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
     pub(super) fn voxel(&self, position: f64) -> u32 {
@@ -38,22 +41,23 @@ impl Coarsening {
 /// Evenly spaced voxels that cover the cells of an uneven axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct EvenAxis {
-    /// Borders of the uneven cells, one more than there are cells, in order of the index, rising or falling.
+    /// Borders of the uneven cells, one more than cells, in index order, rising or falling.
     borders: Vec<f64>,
-    /// Voxels.
+    /// Number of voxels.
     pub(super) count: u64,
     /// Coordinate of the center of voxel 0.
     pub(super) origin: f64,
-    /// Distance of voxels; negative where coordinates fall.
+    /// Spacing of voxels; negative where coordinates fall.
     pub(super) step: f64,
 }
 
 impl EvenAxis {
-    /// For these coordinates, one for each sample, and the borders of the cells where they are known (both of each cell, in
-    /// either order). Bounds that leave gaps, overlap or do not hold their samples are passed over.
+    /// Creates an axis for these coordinates, one per sample, and the bounds of the cells if known (both of
+    /// each cell, in either order). Bounds that leave gaps, overlap or do not contain their samples are
+    /// ignored.
     ///
     /// # Errors
-    /// Why the coordinates have no places on an even axis, as the end of a sentence.
+    /// Reason why the coordinates have no even axis, as the end of a sentence.
     #[expect(clippy::cast_precision_loss, reason = "at most 65,536 samples")]
     pub(super) fn new(samples: &[f64], bounds: Option<&[[f64; 2]]>) -> Result<Self, &'static str> {
         if !samples.iter().all(|v| v.is_finite()) {
@@ -85,8 +89,8 @@ impl EvenAxis {
         Ok(Self { borders, count: count as u64, origin: start + 0.5 * step, step })
     }
 
-    /// Position on the uneven axis, in indices with cell `i` from `i - 0.5` to `i + 0.5`, of a position on the even one, in
-    /// voxels; that of the outermost cell beyond the ends.
+    /// Converts a position on the even axis, in voxels, to one on the uneven axis, in indices with cell `i`
+    /// from `i - 0.5` to `i + 0.5`; clamps to the outermost cells.
     #[expect(clippy::cast_precision_loss, reason = "at most 65,536 samples")]
     pub(super) fn source_position(&self, voxel: f64) -> f64 {
         let direction = self.step.signum();
@@ -98,7 +102,8 @@ impl EvenAxis {
         cell as f64 - 0.5 + part
     }
 
-    /// Source index of each voxel of a level of the even axis, which has `factor` voxels of its level 0 in each of its own.
+    /// Returns the source index of each voxel of a level of the even axis, `factor` times as coarse as its
+    /// level 0.
     #[expect(clippy::cast_precision_loss, reason = "at most 2^18 voxels")]
     pub(super) fn indices(&self, factor: f64, coarsening: Coarsening) -> Vec<u32> {
         let last = (self.count - 1) as f64;
@@ -107,7 +112,7 @@ impl EvenAxis {
         voxels.map(|voxel| coarsening.voxel(self.source_position(center(voxel)))).collect()
     }
 
-    /// Cells in which no voxel of level 0 has its center: they are not drawn.
+    /// Returns the number of cells that contain no voxel center of level 0 and are not drawn.
     pub(super) fn hidden(&self) -> usize {
         let all = Coarsening { count: self.borders.len() as u64 - 1, scale: 1.0, shift: 0.0 };
         let mut seen = self.indices(1.0, all);
@@ -116,14 +121,14 @@ impl EvenAxis {
     }
 }
 
-/// Voxels of a level along an axis, at least one.
+/// Returns the number of voxels of a level along an axis, at least one.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the count")]
 #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
 pub(super) fn coarse_count(count: u64, factor: f64) -> u64 {
     if factor <= 1.0 { count } else { ((count as f64 / factor).ceil() as u64).max(1) }
 }
 
-/// Borders midway between samples; the outermost cells reach as far outward as inward.
+/// Returns borders midway between samples; the outermost cells are symmetric.
 fn midway(samples: &[f64]) -> Vec<f64> {
     let n = samples.len();
     let mut borders = Vec::with_capacity(n + 1);
@@ -133,7 +138,7 @@ fn midway(samples: &[f64]) -> Vec<f64> {
     borders
 }
 
-/// Borders by the bounds of each cell; `None` where these are no contiguous cells around the samples.
+/// Returns borders from the bounds of each cell; `None` if these are no contiguous cells around the samples.
 fn of_bounds(samples: &[f64], bounds: &[[f64; 2]], direction: f64) -> Option<Vec<f64>> {
     if bounds.len() != samples.len() || !bounds.iter().flatten().all(|v| v.is_finite()) {
         return None;

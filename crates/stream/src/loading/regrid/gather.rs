@@ -1,4 +1,4 @@
-//! Copies what a block of an even grid takes out of blocks of the source. Values are moved, never computed.
+//! Copies of elements from source blocks to a block of an even grid. Values are moved, never computed.
 
 use std::collections::BTreeMap;
 
@@ -6,44 +6,46 @@ use array::{ByteOrder, DType, Element, ElementType, Error, Level, Result, Scalar
 
 use super::lat_lon_grid::NO_CELL;
 
-/// The source indices along one axis of an even level; `None` where they are its own.
+/// Source indices along one axis of an even level; `None` if they are equal.
 pub(super) type AxisIndices<'a> = Option<&'a [u32]>;
 
 /// Source cells of the pixels of one level of an even longitude-latitude grid.
 pub(super) struct GridPixels<'a> {
-    /// The axes of latitude and longitude.
+    /// Axes of latitude and longitude.
     pub(super) axes: [usize; 2],
     /// Pixels along longitude.
     pub(super) columns: usize,
     /// Cells of the source's level along its second axis.
     pub(super) source_columns: u32,
-    /// For each pixel `row * source_columns + column` of the source's level, or [`NO_CELL`].
+    /// Source cell of each pixel, `row * source_columns + column` of the source's level, or [`NO_CELL`].
     pub(super) cells: &'a [u32],
 }
 
-/// Elements to copy along one axis, or along two that are looked up together: places in the block that is made and in the
-/// source's block, in elements. Blocks have at most 64 MiB.
+/// Elements to copy along one axis, or along two that are looked up together: offsets in the new block and in
+/// the source block, in elements. Blocks have at most 64 MiB.
 type CopySteps = Vec<(u32, u32)>;
 
-/// Steps before the shape of the source's block is known: its elements by their place in it, on each axis.
+/// Elements to copy before the shape of the source block is known: offset in the new block, and indices in
+/// the source block on each axis.
 type SourceOffsets = Vec<(u32, [u32; 2])>;
 
-/// One axis (named twice), or two: for each place of a source's block along them, what is taken from it.
+/// Copies along one axis (given twice) or two, by position of the source block along them.
 struct AxisCopies {
     axes: [usize; 2],
     parts: Vec<([u64; 2], SourceOffsets)>,
 }
 
-/// Elements that a block takes from one block of the source.
+/// Elements that a block copies from one source block.
 pub(super) struct BlockCopy {
-    /// Index of the source's block.
+    /// Index of the source block.
     pub(super) index: u64,
     steps: Vec<CopySteps>,
-    /// Elements of the source's block.
+    /// Number of elements of the source block.
     source_elements: usize,
 }
 
-/// Lists what the block of `shape` that begins at `start` takes from the blocks of `source`; indices per axis of the level.
+/// Lists the copies from the blocks of `source` for the block of `shape` that begins at `start`; `indices`
+/// per axis of the level.
 ///
 /// # Errors
 /// `TooLarge` for a block beyond what memory can address.
@@ -64,7 +66,7 @@ pub(super) fn block_copies(
     (0..count).map(|number| block_copy(source, &axis_copies, number)).collect()
 }
 
-/// Combines a part of each factor to what is taken from one block of the source.
+/// Combines one part of each axis into the copies from one source block.
 fn block_copy(source: &Level, axis_copies: &[AxisCopies], mut number: usize) -> Result<BlockCopy> {
     let mut place = vec![0; source.shape.len()];
     let mut parts = Vec::with_capacity(axis_copies.len());
@@ -82,12 +84,12 @@ fn block_copy(source: &Level, axis_copies: &[AxisCopies], mut number: usize) -> 
         places.iter().map(|&(to, from)| (to, from[0] * strides[0] + from[1] * strides[1])).collect()
     };
     let mut steps: Vec<CopySteps> = parts.into_iter().map(flat).collect();
-    // The longest innermost.
+    // The longest loop is innermost.
     steps.sort_by_key(Vec::len);
     Ok(BlockCopy { index, steps, source_elements: count_of(&block)? })
 }
 
-/// One axis: which of the source's blocks have its elements, and where.
+/// Returns the copies along one axis.
 fn along(
     block: u64,
     axis: usize,
@@ -108,7 +110,7 @@ fn along(
     AxisCopies { axes: [axis; 2], parts: parts.all }
 }
 
-/// Latitude and longitude together.
+/// Returns the copies along latitude and longitude together.
 fn over(block: &[u64], pixels: &GridPixels<'_>, start: &[u64], shape: &[u64], strides: &[u32]) -> AxisCopies {
     let [y, x] = pixels.axes;
     let mut parts = BlockCopies::default();
@@ -129,12 +131,12 @@ fn over(block: &[u64], pixels: &GridPixels<'_>, start: &[u64], shape: &[u64], st
     AxisCopies { axes: pixels.axes, parts: parts.all }
 }
 
-/// Place of an index in its block.
+/// Returns the offset of an index in its block.
 fn within(index: u64, block: u64) -> u32 {
     u32::try_from(index % block).unwrap_or(u32::MAX)
 }
 
-/// Elements that are taken from each block, by the block's place. Elements that follow one another are mostly of the same block.
+/// Elements to copy by position of the source block. Consecutive elements are mostly of the same block.
 #[derive(Default)]
 struct BlockCopies {
     all: Vec<([u64; 2], SourceOffsets)>,
@@ -155,10 +157,10 @@ impl BlockCopies {
 }
 
 impl BlockCopy {
-    /// Copies from the source's block `from` to the block `to` that is made, both C order with elements of `item_bytes`.
+    /// Copies from source block `from` to the new block `to`, both C order with elements of `item_bytes`.
     ///
     /// # Errors
-    /// `Corrupt` for a block of another size than its level says.
+    /// `Corrupt` for a block of another size than its level implies.
     pub(super) fn copy(&self, from: &[u8], to: &mut [u8], item_bytes: usize) -> Result<()> {
         let expected = self.source_elements * item_bytes;
         if from.len() != expected {
@@ -177,7 +179,7 @@ impl BlockCopy {
     }
 }
 
-/// `at`: places in elements, in `to` and in `from`.
+/// Copies along the remaining axes; `at`: offsets in `to` and `from`, in elements.
 fn copy<const SIZE: usize>(steps: &[CopySteps], from: &[u8], to: &mut [u8], at: [usize; 2]) {
     let Some((first, rest)) = steps.split_first() else { return };
     for &(there, here) in first {
@@ -193,7 +195,7 @@ fn copy<const SIZE: usize>(steps: &[CopySteps], from: &[u8], to: &mut [u8], at: 
 /// C-order strides, in elements.
 fn strides(shape: &[u64]) -> Result<Vec<u32>> {
     let too_large = |_| Error::too_large(format!("a block of shape {shape:?} has more than 2^32 elements"));
-    // Where the whole block has few enough, so has every part of it.
+    // Parts of the shape have fewer elements than the whole.
     u32::try_from(count_of(shape)?).map_err(too_large)?;
     (0..shape.len()).map(|axis| u32::try_from(count_of(&shape[axis + 1..])?).map_err(too_large)).collect()
 }
@@ -208,26 +210,26 @@ pub(super) fn count_of(shape: &[u64]) -> Result<usize> {
     })
 }
 
-/// How elements outside all cells are written.
+/// Representation of elements outside all cells.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct MissingElement {
     /// One such element, as stored.
     pub(super) element: Vec<u8>,
-    /// The type that has room for it, where the source's has a meaning for every value: values are copied into it.
+    /// Wider type, if every value of the source's type may be valid: values are converted to it.
     pub(super) wider: Option<WiderInteger>,
 }
 
-/// A wider type for integers.
+/// Conversion of integers to a wider type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct WiderInteger {
-    /// The source's type, with the sign that is meant.
+    /// Source type, with its actual sign.
     pub(super) from: DType,
-    /// A signed integer type of twice the size, little-endian.
+    /// Signed integer type of twice the size, little-endian.
     pub(super) to: DType,
 }
 
 impl WiderInteger {
-    /// The type twice as wide as an integer type (or booleans); `None` for 64 bits.
+    /// Returns the type twice as wide as an integer type (or booleans); `None` for 64 bits.
     pub(super) fn of(from: DType) -> Option<Self> {
         let element = match from.element() {
             ElementType::Bool | ElementType::U8 | ElementType::I8 => ElementType::I16,
@@ -238,7 +240,7 @@ impl WiderInteger {
         Some(Self { from, to: DType::new(element, ByteOrder::Little) })
     }
 
-    /// The elements of `block` in the wider type.
+    /// Converts the elements of `block`.
     pub(super) fn convert(self, block: &[u8]) -> Vec<u8> {
         fn each<T: Element>(block: &[u8], wider: WiderInteger) -> Vec<u8> {
             let size = wider.to.size_bytes();

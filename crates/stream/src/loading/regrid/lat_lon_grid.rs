@@ -1,31 +1,35 @@
-//! The even longitude-latitude grid that stands in for a curvilinear one, and which source cell each of its pixels takes.
+//! Even longitude-latitude grid that replaces a curvilinear one, and the source cell of each of its pixels.
 //!
-//! Each source cell is a quadrilateral whose corners lie midway between the centers around it. A pixel takes the cell that
-//! contains its center. Longitudes are compared modulo 360 degrees, so cells across the date line are like any other; a cell
-//! that reaches more than a quarter around the globe (one that holds a pole) is left out.
+//! Each source cell is a quadrilateral whose corners lie midway between neighboring cell centers. A pixel
+//! takes the value of the cell that contains its center. Longitudes are compared modulo 360 degrees, so cells
+//! across the date line need no special case; a cell that spans more than a quarter of the globe (one that
+//! contains a pole) is left out.
 
-/// Most cells of a curvilinear grid that is drawn at its true places: a twelfth of a degree around the globe has 13 million.
+/// Most cells of a curvilinear grid that is drawn at its true coordinates: a global grid of a twelfth of a
+/// degree has 13 million.
 pub(super) const MAX_CELLS: u64 = 16 << 20;
-/// Most pixels of the even grid for each cell of the source.
+/// Most pixels of the even grid per cell of the source.
 const MAX_PIXELS_PER_CELL: f64 = 4.0;
-/// Share of the cells that may lie in no pixel before the grid is made as fine as it may be.
+/// Largest share of cells without a pixel; beyond it the finest grid is used.
 const MAX_HIDDEN_SHARE: f64 = 0.05;
-/// Share of the cells that may reach too far around the globe to be drawn: of real grids those few that hold a pole.
+/// Largest share of cells left out for spanning too much of the globe: real grids have a few that contain a
+/// pole.
 const MAX_LEFT_OUT_SHARE: f64 = 0.02;
-/// Pixels that the even grid of a small source may have in any case.
+/// Pixels that the even grid of a small source may always have.
 const SMALL_GRID: f64 = 65_536.0;
-/// Longest way from the center of a cell to a corner, in degrees of longitude.
+/// Largest distance from the center of a cell to a corner, in degrees of longitude.
 const MAX_REACH_DEGREES: f64 = 90.0;
-/// Cells are enlarged by this factor: no pixel falls between two because of rounding.
+/// Factor by which cells are enlarged, so that rounding leaves no pixel between two cells.
 const CELL_ENLARGEMENT: f64 = 1.0 + 1e-6;
-/// Looks at pixels, for each pixel or cell of the grid, until the cells count as none: those of a grid overlap little.
+/// Most pixel tests per pixel or cell of the grid, beyond which the cells overlap too much for a grid.
 const MAX_VISITS_PER_CELL: usize = 64;
 /// Marks pixels in no cell.
 pub(super) const NO_CELL: u32 = u32::MAX;
-/// Parts of the circle of longitudes in which cells are looked for.
+/// Sectors of the circle of longitudes, used to find the widest gap.
 const SECTORS: usize = 3600;
 
-/// Longitudes and latitudes of the cells' centers, degrees, shape `[rows, columns]`; NaN where a cell has no place.
+/// Longitudes and latitudes of cell centers, degrees, shape `[rows, columns]`; NaN where a cell has no
+/// coordinates.
 pub(super) struct CellCenters {
     pub(super) rows: usize,
     pub(super) columns: usize,
@@ -33,7 +37,7 @@ pub(super) struct CellCenters {
     pub(super) latitudes: Vec<f64>,
 }
 
-/// An even grid of longitudes and latitudes.
+/// Even grid of longitudes and latitudes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LatLonGrid {
     /// Pixels along latitude, southernmost first.
@@ -42,24 +46,24 @@ pub(super) struct LatLonGrid {
     pub(super) columns: usize,
     /// Latitude and longitude of the center of the first pixel, degrees.
     pub(super) origin: [f64; 2],
-    /// Distance of pixels along latitude and longitude, degrees.
+    /// Spacing of pixels along latitude and longitude, degrees.
     pub(super) step: [f64; 2],
     /// Mean side of a source cell, degrees.
     pub(super) cell_side: f64,
-    /// Share of the source's cells that lie in no pixel.
+    /// Share of the source's cells without a pixel.
     pub(super) hidden: f64,
-    /// Number of the source cell of each pixel, `row * columns + column` of the source, or [`NO_CELL`].
+    /// Source cell of each pixel, `row * columns + column` of the source, or [`NO_CELL`].
     pub(super) cells: Vec<u32>,
 }
 
-/// The corners of a cell, as longitude and latitude from its center, in order around it.
+/// Corners of a cell, as longitude and latitude relative to its center, in order around it.
 type CornerOffsets = [[f64; 2]; 4];
 
 impl LatLonGrid {
-    /// Finds the cell of every pixel. Takes seconds for the largest grids: call it where threads may be blocked.
+    /// Finds the cell of every pixel. Takes seconds for the largest grids: call it where threads may block.
     ///
     /// # Errors
-    /// Why there is no such grid, as the end of a sentence.
+    /// Reason why there is no such grid, as the end of a sentence.
     pub(super) fn of(centers: &CellCenters) -> Result<Self, &'static str> {
         if centers.rows < 2 || centers.columns < 2 {
             return Err("its grid of places has one row or column");
@@ -78,7 +82,7 @@ impl LatLonGrid {
         }
     }
 
-    /// With about so many pixels for each cell.
+    /// Creates a grid with about this number of pixels per cell.
     #[expect(clippy::cast_precision_loss, reason = "at most 2^24 cells")]
     fn with_pixels(centers: &CellCenters, per_cell: f64) -> Result<Self, &'static str> {
         let (mut lat_lon_grid, cells) = Self::around(centers, per_cell)?;
@@ -91,7 +95,7 @@ impl LatLonGrid {
         Ok(lat_lon_grid)
     }
 
-    /// The grid around all cells, with nothing in it, and how many cells have a place.
+    /// Creates an empty grid around all cells; returns the number of cells with coordinates too.
     fn around(centers: &CellCenters, per_cell: f64) -> Result<(Self, f64), &'static str> {
         let (mut cells, mut area, mut widths, mut heights) = (0.0, 0.0, 0.0, 0.0);
         let (mut south, mut north) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -121,12 +125,12 @@ impl LatLonGrid {
                 high = high.max(center + corner[0]);
             }
         }
-        // Cells at the ends of a grid around the globe reach over the cut: what lies beyond is at the other end.
+        // Cells at the ends of a global grid extend across the cut: their other part is at the other end.
         let (low, high) = if high - low >= 360.0 { (0.0, 360.0) } else { (low, high) };
         let cell_side = (area / cells).sqrt();
         let (width, height) = (high - low, north - south);
         let most = SMALL_GRID.max(MAX_PIXELS_PER_CELL * cells);
-        // As large as a cell, and as much longer than high.
+        // Pixels have the mean area and the mean aspect ratio of cells.
         let longer = (widths / heights).sqrt();
         let side = (cell_side / per_cell.sqrt()).max((width * height / most).sqrt());
         let pixels = |length: f64, side: f64| ((length / side - 1e-6).ceil().max(1.0)).min(most);
@@ -142,8 +146,8 @@ impl LatLonGrid {
         Ok((lat_lon_grid, cells))
     }
 
-    /// Gives the pixels whose centers lie in a cell to it, where no cell has them yet. `None` where that takes more looks than
-    /// are left.
+    /// Assigns the pixels whose centers lie in a cell to it, unless they have a cell already. Returns `None`
+    /// when the allowed tests are used up.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the grid")]
     #[expect(clippy::cast_precision_loss, reason = "pixels below 2^32")]
     fn draw(
@@ -160,7 +164,7 @@ impl LatLonGrid {
         let first_row = row(south).ceil().max(0.0) as usize;
         let last_row = row(north).floor().min(self.rows as f64 - 1.0);
         let center = (centers.longitudes[number] - self.origin[1]).rem_euclid(360.0);
-        // A cell at one end of a grid around the globe may also reach in at the other.
+        // A cell at one end of a global grid may extend into the other end.
         for turn in [-360.0, 0.0, 360.0] {
             let column = |at: f64| (center + turn + at) / self.step[1];
             let first_column = column(west).ceil().max(0.0) as usize;
@@ -186,7 +190,7 @@ fn is_place(longitude: f64, latitude: f64) -> bool {
 }
 
 impl CellCenters {
-    /// All cells that have a place, with their corners.
+    /// Iterates over all cells with coordinates, with their corners.
     fn all(&self) -> impl Iterator<Item = (usize, CornerOffsets)> {
         let cells = (0..self.rows).flat_map(|row| (0..self.columns).map(move |column| (row, column)));
         cells.filter_map(|(row, column)| {
@@ -194,7 +198,7 @@ impl CellCenters {
         })
     }
 
-    /// Share of the cells with a place that are not among [`all`](Self::all).
+    /// Share of the cells with coordinates that are not among [`all`](Self::all).
     #[expect(clippy::cast_precision_loss, reason = "at most 2^24 cells")]
     fn left_out(&self) -> f64 {
         let places = self.longitudes.iter().zip(&self.latitudes);
@@ -202,8 +206,8 @@ impl CellCenters {
         1.0 - self.all().count() as f64 / placed.max(1) as f64
     }
 
-    /// A cell's corners, each the mean of the four centers around it; `None` where the cell or its neighbors have no places,
-    /// or it reaches too far around the globe.
+    /// Returns a cell's corners, each the mean of the four centers around it; `None` if the cell or its
+    /// neighbors have no coordinates, or if it spans too much of the globe.
     fn corners(&self, row: usize, column: usize) -> Option<CornerOffsets> {
         let place = |row: usize, column: usize| {
             let at = row * self.columns + column;
@@ -211,7 +215,8 @@ impl CellCenters {
             is_place(longitude, latitude).then_some([longitude, latitude])
         };
         let center = place(row, column)?;
-        // Way from the center to a neighbor's; where there is none, as far as to the one on the other side.
+        // Offset from the center to a neighbor's; at the border, the mirrored offset of the opposite
+        // neighbor.
         let seen = |down: isize, right: isize| {
             let row = row.checked_add_signed(down).filter(|&row| row < self.rows)?;
             let column = column.checked_add_signed(right).filter(|&column| column < self.columns)?;
@@ -234,27 +239,27 @@ impl CellCenters {
     }
 }
 
-/// How many cells have a pixel.
+/// Counts the cells that have a pixel.
 fn count_seen(pixels: &[u32], cells: usize) -> usize {
     let mut is_seen = vec![false; cells];
     pixels.iter().for_each(|&cell| is_seen.get_mut(cell as usize).into_iter().for_each(|seen| *seen = true));
     is_seen.iter().filter(|seen| **seen).count()
 }
 
-/// The lowest and the highest of the corners along longitude (0) or latitude (1).
+/// Returns the lowest and the highest of the corners along longitude (0) or latitude (1).
 fn extent(corners: &CornerOffsets, axis: usize) -> (f64, f64) {
     let values = corners.iter().map(|corner| corner[axis]);
     (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// Area of a polygon, square degrees.
+/// Returns the area of a polygon, square degrees.
 fn area_of(corners: &CornerOffsets) -> f64 {
     let next = corners.iter().cycle().skip(1);
     let twice: f64 = corners.iter().zip(next).map(|(a, b)| a[0] * b[1] - a[1] * b[0]).sum();
     0.5 * twice.abs()
 }
 
-/// Whether a polygon contains a point: a ray from it crosses an odd number of edges.
+/// Returns true if a polygon contains a point: a ray from it crosses an odd number of edges.
 fn is_inside(corners: &CornerOffsets, point: [f64; 2]) -> bool {
     let next = corners.iter().cycle().skip(1);
     let crosses = |(a, b): (&[f64; 2], &[f64; 2])| {
@@ -264,14 +269,14 @@ fn is_inside(corners: &CornerOffsets, point: [f64; 2]) -> bool {
     corners.iter().zip(next).filter(|&pair| crosses(pair)).count() % 2 == 1
 }
 
-/// The part of the circle that a longitude lies in.
+/// Returns the sector of a longitude.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the number of sectors")]
 fn sector(longitude: f64) -> usize {
     ((longitude.rem_euclid(360.0) / 360.0 * SECTORS as f64) as usize).min(SECTORS - 1)
 }
 
-/// The longitude at which the grid begins, as near to the source's own as can be: after the widest part of the circle without
-/// cells, or, around the globe, where the source's longitudes begin: at -180 or 0 degrees.
+/// Returns the longitude at which the grid begins, as near to the source's own as possible: after the widest
+/// gap between cells, or, for a global grid, at -180 or 0 degrees as in the source.
 #[expect(clippy::cast_precision_loss, reason = "few sectors")]
 fn first_longitude(sectors: &[bool], centers: &CellCenters) -> f64 {
     let (mut longest, mut end) = (0, 0);
@@ -284,7 +289,7 @@ fn first_longitude(sectors: &[bool], centers: &CellCenters) -> f64 {
     }
     let finite = || centers.longitudes.iter().copied().filter(|v| v.is_finite());
     let is_signed = finite().any(|longitude| (-180.0..0.0).contains(&longitude));
-    // Cells of a few degrees leave sectors empty between their centers.
+    // Cells of a few degrees leave sectors between their centers empty.
     let is_around = longest * 8 < SECTORS;
     if is_around {
         return if is_signed { -180.0 } else { 0.0 };

@@ -1,13 +1,14 @@
-//! Arrays as they are drawn: uneven axes and curvilinear grids on even grids, images in their colors.
+//! Arrays as they are drawn: uneven axes and curvilinear grids on even grids, and color images.
 //!
-//! Casters draw evenly spaced voxels of one value each. Before a data set is drawn it is therefore wrapped in a [`Regridded`]: arrays whose axes
-//! are uneven (pressure levels, stretched grids) or whose places are given by two-dimensional latitudes and longitudes get an
-//! even grid, all others stay as they are. Nothing is interpolated: each voxel of an even grid takes the value of the source's
-//! cell that contains its center, so that values in pictures are values of the file. Blocks are made when they are wanted, from
-//! blocks of the same level of the source, which caches behind this one hold once. Where there is no cell the value is missing.
-//! Images with colors have a second array, of packed colors, which the casters take as labels with the color of their number.
+//! Casters draw evenly spaced voxels of one value each. Before a data set is drawn it is therefore wrapped in
+//! a [`Regridded`]: arrays with uneven axes (pressure levels, stretched grids) or with two-dimensional
+//! latitudes and longitudes get an even grid, all others stay unchanged. Nothing is interpolated: each voxel
+//! of an even grid takes the value of the source cell that contains its center, so that values in pictures
+//! are values of the file. Blocks are made on demand from blocks of the same level of the source, so that
+//! caches behind this source hold each block once. Voxels outside all cells are missing. Color images get a
+//! second array, of packed colors, which the casters draw as labels with the color of their number.
 //!
-//! Reading data is not what this is for: whoever reads an array asks the source.
+//! This source is for drawing only: readers of arrays use the wrapped source.
 //!
 //! | file | what |
 //! |---|---|
@@ -40,8 +41,8 @@ use self::colors::PackedColors;
 use self::gather::block_copies;
 use self::plan::{BlockOrigin, EvenGrid, RegridPlan};
 
-/// A source whose arrays all lie on even grids; see the module. Levels keep their numbers, and time and other axes that are not
-/// space their indices. The data set has an identity of its own where an array differs from the source's.
+/// Source whose arrays all lie on even grids; see the module. Levels keep their numbers, and time and other
+/// non-spatial axes their indices. The data set has its own identity if an array differs from the source's.
 #[derive(Clone)]
 pub struct Regridded {
     inner: Arc<RegridState>,
@@ -49,24 +50,25 @@ pub struct Regridded {
 
 struct RegridState {
     source: Arc<dyn Source>,
-    /// Plan for the description that the source gave last.
+    /// Plan for the newest description of the source.
     plan: Mutex<Arc<RegridPlan>>,
 }
 
 impl Regridded {
-    /// Describes `source` and reads what says where samples of uneven and curvilinear grids lie: of other data sets nothing.
+    /// Describes `source` and reads the coordinates of uneven and curvilinear grids; reads nothing for other
+    /// data sets.
     ///
     /// Call it within a tokio runtime.
     ///
     /// # Errors
-    /// Those of describing. Places that cannot be read only leave a note.
+    /// Those of describing. Coordinates that cannot be read only leave a note.
     pub async fn open(source: Arc<dyn Source>) -> Result<Self> {
         let described = source.describe().await?;
         let plan = Arc::new(RegridPlan::of(&*source, described).await);
         Ok(Self { inner: Arc::new(RegridState { source, plan: Mutex::new(plan) }) })
     }
 
-    /// The arrays that are on other axes than in the source, or have other notes, and those that the source has not got.
+    /// Returns the arrays whose axes or notes differ from the source's, and the added ones.
     #[must_use]
     pub fn differing(&self) -> Vec<DrawnArray> {
         let plan = self.inner.plan();
@@ -85,11 +87,11 @@ impl Regridded {
         changed.map(|(_, own)| drawn(own, false)).chain(new.map(|own| drawn(own, true))).collect()
     }
 
-    /// The voxel of level 0 in which index `index` of the source is drawn, along axis `axis` of array `array`: `index` itself
-    /// where the axis is drawn as it is, and on the axes of curvilinear grids, whose rows are no rows of the even grid.
+    /// Returns the voxel of level 0 in which index `index` of the source is drawn, along axis `axis` of array
+    /// `array`. This is `index` itself for unchanged axes and for the axes of curvilinear grids.
     ///
     /// # Errors
-    /// `Invalid` for an index that an uneven axis has not got.
+    /// `Invalid` for an index outside an uneven axis.
     #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
     pub fn voxel_of(&self, array: u32, axis: usize, index: f64) -> Result<f64> {
         let plan = self.inner.plan();
@@ -122,7 +124,7 @@ impl RegridState {
         Ok(Arc::clone(&plan.dataset))
     }
 
-    /// Answers one want; `None` once nobody waits for it.
+    /// Answers one want; `None` when nobody waits for it any more.
     async fn answer(&self, plan: &RegridPlan, want: &Want) -> Option<Completion> {
         let key = want.key();
         let block = match plan.dataset.block(key) {
@@ -136,7 +138,7 @@ impl RegridState {
         Some(Completion { key, result: block.map(Arc::new) })
     }
 
-    /// A block of an array that is as in the source.
+    /// Returns a block of an array that is the same in the source.
     async fn forward(&self, plan: &RegridPlan, want: &Want) -> Option<Result<Block>> {
         let (mut content, index) = (None, [want.key().index]);
         let taken = self.fetch(plan, want.key().array, want, &index, |_, found| {
@@ -148,7 +150,7 @@ impl RegridState {
         Some(taken.and(content).map(|content| Block { key: want.key(), content }))
     }
 
-    /// A block of an even grid.
+    /// Makes a block of an even grid.
     async fn make(
         &self,
         plan: &RegridPlan,
@@ -169,7 +171,7 @@ impl RegridState {
         Some(taken.map(|is_covered| Block { key, content: content(is_covered) }))
     }
 
-    /// A block of packed colors.
+    /// Makes a block of packed colors.
     async fn paint(
         &self,
         plan: &RegridPlan,
@@ -204,7 +206,8 @@ impl RegridState {
         Some(taken.and_then(packed))
     }
 
-    /// Fetches blocks as [`RegridState::fetch`] does, and has the elements of each taken; gives false if some block is not covered.
+    /// Fetches blocks as [`RegridState::fetch`] does, and passes the elements of each to `take`; returns
+    /// false if some block is not covered.
     async fn fetch_data(
         &self,
         plan: &RegridPlan,
@@ -225,8 +228,9 @@ impl RegridState {
         Some(taken.map(|()| is_covered))
     }
 
-    /// Fetches blocks of the source with these indices, of an array of the source and the level of a want, and with its urgency, and
-    /// has each taken by `take` with its place in the list. `None` once nobody waits any more.
+    /// Fetches source blocks with these indices, of an array of the source and the level and urgency of a
+    /// want, and passes each to `take` with its position in the list. Returns `None` when nobody waits any
+    /// more.
     async fn fetch(
         &self,
         plan: &RegridPlan,
@@ -267,16 +271,16 @@ impl RegridState {
     }
 }
 
-/// A block that is being made.
+/// Block that is being made.
 struct EvenBlockBuilder<'a> {
     grid: &'a EvenGrid,
     info: &'a BlockInfo<'a>,
-    /// Elements that come from each block of the source.
+    /// Copies from each source block.
     block_copies: Vec<gather::BlockCopy>,
     /// Bytes of one element of the source.
     item_bytes: usize,
     bytes: Vec<u8>,
-    /// Which elements have a value: 1 or 0. Empty where those that have none are marked in `bytes` already.
+    /// Mask of elements with a value, 1 or 0; empty if the others are marked in `bytes` already.
     has_value: Vec<u8>,
 }
 
@@ -299,7 +303,7 @@ impl<'a> EvenBlockBuilder<'a> {
         Ok(Self { grid, info, block_copies, item_bytes, bytes, has_value })
     }
 
-    /// Takes what it needs of a block of the source.
+    /// Copies the needed elements of a source block.
     fn draw(&mut self, number: usize, from: &[u8]) -> Result<()> {
         let take = &self.block_copies[number];
         take.copy(from, &mut self.bytes, self.item_bytes)?;
@@ -349,7 +353,7 @@ impl Source for Regridded {
         answers.filter_map(ready).boxed()
     }
 
-    /// Elements of the even grid or of packed colors where that is what the array has.
+    /// Reads elements of the even grid or of packed colors if the array has them.
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
         let plan = self.inner.plan();
         match plan.block_origin(request.array) {
@@ -360,7 +364,7 @@ impl Source for Regridded {
         }
     }
 
-    /// Nothing rests as it is on an even grid, nor as packed colors.
+    /// Returns no packed chunk for even grids and packed colors: the source does not store them in this form.
     fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
         let plan = self.inner.plan();
         match plan.block_origin(request.array) {

@@ -1,4 +1,4 @@
-//! Which arrays of a data set are drawn on even grids, and what these are like.
+//! Plan of regridding: the arrays that are drawn on even grids, and the maps to the source.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,48 +14,48 @@ use super::even_axis::{Coarsening, EvenAxis, coarse_count};
 use super::gather::{AxisIndices, GridPixels, MissingElement, WiderInteger};
 use super::lat_lon_grid::{CellCenters, LatLonGrid, MAX_CELLS, NO_CELL};
 
-/// Cells of all curvilinear grids of a data set together that are looked at: a map takes four bytes for each.
+/// Most cells of all curvilinear grids of a data set together: a map takes four bytes per cell.
 const MAX_CELLS_TOGETHER: u64 = 4 * MAX_CELLS;
-/// Part of the identity of a data set on even grids; a new one whenever the same source gives other voxels.
+/// Part of the identity of a data set on even grids; changed whenever the same source gives other voxels.
 const IDENTITY: &str = "on even grids 1";
-/// Note of the formats on arrays on curvilinear grids.
+/// Note that formats add to arrays on curvilinear grids.
 const BY_INDEX: &str = "curvilinear grid, drawn in index space";
 
-/// A description with arrays on even grids, and what each is made of.
+/// Description with arrays on even grids, and the origin of each.
 pub(super) struct RegridPlan {
     /// Description by the source.
     pub(super) source: Arc<Dataset>,
-    /// Description on even grids, with notes on what is drawn how.
+    /// Description on even grids, with notes on how arrays are drawn.
     pub(super) dataset: Arc<Dataset>,
-    /// Per array of the source; `None` where it is as there.
+    /// Even grid of each array of the source; `None` if it is unchanged.
     pub(super) grids: Vec<Option<EvenGrid>>,
-    /// The arrays after those of the source.
+    /// Color arrays, which follow the arrays of the source.
     pub(super) colors: Vec<PackedColors>,
 }
 
-/// How blocks are made.
+/// Origin of the blocks of an array.
 pub(super) enum BlockOrigin<'a> {
-    /// They are the source's.
+    /// Unchanged blocks of the source.
     AsIs,
-    /// On an even grid.
+    /// Blocks of an even grid.
     Even(&'a EvenGrid),
     /// Blocks of packed colors.
     PackedColors(&'a PackedColors),
 }
 
-/// How an array's even grid takes values from the source.
+/// Map from an array's even grid to the source.
 pub(super) struct EvenGrid {
-    /// Per level.
+    /// Maps by level.
     pub(super) levels: Vec<LevelGrid>,
-    /// Elements outside all cells; `None` where there is no outside.
+    /// Element outside all cells; `None` if there is no outside.
     pub(super) missing: Option<MissingElement>,
 }
 
 /// Map of one level to the source.
 pub(super) struct LevelGrid {
-    /// Per axis the source's indices; `None` where they are the even level's own.
+    /// Source indices per axis; `None` if they are those of the even level.
     axes: Vec<Option<Arc<[u32]>>>,
-    /// Latitude and longitude.
+    /// Map of latitude and longitude.
     pixels: Option<LevelPixels>,
 }
 
@@ -71,8 +71,9 @@ impl LevelGrid {
         self.axes.iter().map(Option::as_deref).collect()
     }
 
-    /// The middle of the voxels that take a source index along an axis, or those beside it where none does; between whole
-    /// numbers as far between these. `None` where the axis is as in the source, or one of a curvilinear grid.
+    /// Returns the middle of the voxels that take a source index along an axis, or of those beside it if none
+    /// does; interpolates between whole indices. Returns `None` for unchanged axes and those of curvilinear
+    /// grids.
     #[expect(clippy::cast_precision_loss, reason = "at most 2^18 voxels")]
     pub(super) fn voxel_of(&self, axis: usize, index: f64) -> Option<f64> {
         let indices = self.axes.get(axis)?.as_deref()?;
@@ -95,7 +96,7 @@ impl LevelGrid {
     }
 }
 
-/// Places in the source that are known, so that nothing is read or worked out twice.
+/// Results that are reused, so that nothing is read or computed twice.
 #[derive(Default)]
 struct RegridCache {
     bounds: HashMap<u32, Option<Arc<[[f64; 2]]>>>,
@@ -105,7 +106,7 @@ struct RegridCache {
     maps: Vec<(IndexMapKey, Arc<[u32]>)>,
 }
 
-/// Level that a map belongs to: of an axis, or of the pixels of a globe, by address, which stays as long as they are known.
+/// Key of a map: the axis or grid, by address, which is stable while it is cached, and its level.
 #[derive(Clone, PartialEq)]
 struct IndexMapKey {
     of: usize,
@@ -114,7 +115,7 @@ struct IndexMapKey {
 }
 
 impl RegridPlan {
-    /// Reads what says where samples lie, and makes the grids.
+    /// Reads coordinates and makes the grids.
     pub(super) async fn of(source: &dyn Source, described: Arc<Dataset>) -> Self {
         let names = ArrayNames::of(&described);
         let mut cache = RegridCache::default();
@@ -149,12 +150,12 @@ impl RegridPlan {
         plan
     }
 
-    /// Whether all blocks are the source's.
+    /// Returns true if all blocks are the source's.
     pub(super) fn is_plain(&self) -> bool {
         self.colors.is_empty() && self.grids.iter().all(Option::is_none)
     }
 
-    /// How an array's blocks are made.
+    /// Returns the origin of an array's blocks.
     pub(super) fn block_origin(&self, number: u32) -> BlockOrigin<'_> {
         let number = number as usize;
         if let Some(colors) = number.checked_sub(self.grids.len()).and_then(|place| self.colors.get(place)) {
@@ -164,15 +165,15 @@ impl RegridPlan {
     }
 }
 
-/// How an array's axes become even.
+/// Even axes of an array.
 struct GridShape {
-    /// Per axis of the array; and whether it is to scale with the world.
+    /// Even axis per axis of the array, and whether it is to scale with the world.
     axes: Vec<Option<(Arc<EvenAxis>, bool)>>,
     lat_lon_grid: Option<(Curvilinear, Arc<LatLonGrid>, [String; 2])>,
 }
 
 impl GridShape {
-    /// `None` where the array stays as it is. Says in `notes` what is drawn how.
+    /// Returns `None` if the array stays unchanged. Adds `notes` on how it is drawn.
     async fn of(
         source: &dyn Source,
         dataset: &Dataset,
@@ -243,7 +244,7 @@ impl GridShape {
         is_some.then_some(Self { axes, lat_lon_grid })
     }
 
-    /// Puts the array on the even grid; `None`, with the array as it was but for a note, where that makes no legal array.
+    /// Puts the array on the even grid. If the result would be invalid, returns `None` and only adds a note.
     fn applied(self, info: &mut ArrayInfo, cache: &mut RegridCache) -> Option<EvenGrid> {
         let before = info.clone();
         match self.try_apply(info, cache) {
@@ -322,11 +323,12 @@ impl GridShape {
         Ok(EvenGrid { levels: grids, missing })
     }
 
-    /// The map of level 0: true coordinates where axes share their units, else the extent that the source's map gives.
+    /// Returns the map of level 0: true coordinates for axes that share their units, else the extent of the
+    /// source's map.
     #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
     fn world(&self, source: &ArrayInfo) -> Affine {
         let mut world = source.levels[0].world_from_voxel;
-        // The source's world is made of horizontal cells where it has no units; they become those of the globe.
+        // Without units the source's world consists of horizontal cells; they become those of the new grid.
         let cell = (world.0[0][0] * world.0[1][1]).abs().sqrt();
         let enlarged =
             self.lat_lon_grid.as_ref().map_or(1.0, |(_, lat_lon_grid, _)| lat_lon_grid.cell_side / cell);
@@ -334,7 +336,7 @@ impl GridShape {
             let Some(axis) = source.axes.iter().position(|axis| axis.kind == kind) else { continue };
             let (spacing, origin) = (world.0[place][place] * enlarged, world.0[place][3] * enlarged);
             let (spacing, origin) = match &self.axes[axis] {
-                // Depths that grow downward are drawn downward: the picture's height is minus the depth.
+                // Depths that grow downward are drawn downward: the height in the picture is minus the depth.
                 Some((even, true)) if spacing * even.step < 0.0 => (-even.step, -even.origin),
                 Some((even, true)) => (even.step, even.origin),
                 Some((even, false)) => {
@@ -354,7 +356,7 @@ impl GridShape {
         world
     }
 
-    /// Scale and shift of a level to level 0, in the order x, y, z.
+    /// Returns scale and shift of a level to level 0, in the order x, y, z.
     fn steps(&self, source: &ArrayInfo, level: &array::Level, coarsenings: &[Coarsening]) -> [[f64; 3]; 2] {
         let (mut scale, mut shift) = ([1.0; 3], [0.0; 3]);
         for (place, kind) in [AxisKind::X, AxisKind::Y, AxisKind::Z].into_iter().enumerate() {
@@ -381,7 +383,7 @@ impl RegridCache {
         if let Some(known) = self.bounds.get(&number) {
             return known.clone();
         }
-        // Bounds that cannot be read are as good as none.
+        // Unreadable bounds are treated as absent.
         let read = values(source, dataset, number).await.ok();
         let bounds = read.map(|values| values.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect());
         self.bounds.insert(number, bounds.clone());
@@ -389,7 +391,7 @@ impl RegridCache {
     }
 
     /// # Errors
-    /// Why there is none, as the end of a sentence.
+    /// Reason why there is none, as the end of a sentence.
     async fn lat_lon_grid(
         &mut self,
         source: &dyn Source,
@@ -426,7 +428,7 @@ impl RegridCache {
         made.map(Arc::new).map_err(str::to_owned)
     }
 
-    /// Returns the known axis that equals this one, or keeps this one.
+    /// Returns the cached axis that equals this one, or caches this one.
     fn axis(&mut self, even: EvenAxis) -> Arc<EvenAxis> {
         if let Some(known) = self.axes.iter().find(|known| ***known == even) {
             return Arc::clone(known);
@@ -442,7 +444,8 @@ impl RegridCache {
         self.map(key, || even.indices(factor, coarsening))
     }
 
-    /// Cells of a level for the pixels of a level: that which holds the source cell at the pixel's center.
+    /// Returns the source cells of a level for the pixels of a level, by the source cell at the pixel's
+    /// center.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -487,7 +490,7 @@ impl RegridCache {
     }
 }
 
-/// Note for people on a curvilinear grid.
+/// Returns the note for users about a curvilinear grid.
 fn lat_lon_note(lat_lon_grid: &LatLonGrid) -> String {
     let percent = 100.0 * lat_lon_grid.hidden;
     let hidden = if percent < 1.0 {
@@ -501,7 +504,7 @@ fn lat_lon_note(lat_lon_grid: &LatLonGrid) -> String {
     )
 }
 
-/// Note for people on an axis.
+/// Returns the note for users about an axis.
 fn axis_note(name: &str, samples: usize, even: &EvenAxis, is_to_scale: bool) -> String {
     let scale = if is_to_scale { "" } else { ", not to scale with the others" };
     let hidden = match even.hidden() {
@@ -514,10 +517,11 @@ fn axis_note(name: &str, samples: usize, even: &EvenAxis, is_to_scale: bool) -> 
     )
 }
 
-/// Whether an axis is to scale with the world.
+/// Returns true if an axis is to scale with the world.
 ///
 /// # Errors
-/// Why its places mean nothing in the picture, as the end of a sentence: a horizontal axis in other units than the world's.
+/// Reason why its coordinates are meaningless in the picture, as the end of a sentence: a horizontal axis has
+/// other units than the world.
 fn fits_the_world(array: &ArrayInfo, axis: usize) -> std::result::Result<bool, String> {
     let axis = &array.axes[axis];
     let units = if kind_of_degrees(&axis.units).is_some() { "degrees" } else { axis.units.as_str() };
@@ -530,7 +534,7 @@ fn fits_the_world(array: &ArrayInfo, axis: usize) -> std::result::Result<bool, S
     }
 }
 
-/// Whether all levels lie along the axes of the world, with voxels of some size.
+/// Returns true if all levels lie along the axes of the world, with nonzero voxel sizes.
 fn is_aligned(array: &ArrayInfo) -> bool {
     array.levels.iter().all(|level| {
         let map = level.world_from_voxel.0;
@@ -546,7 +550,7 @@ fn is_aligned(array: &ArrayInfo) -> bool {
     })
 }
 
-/// How a level of the source lies on its level 0 along an axis.
+/// Returns the position of a level of the source on its level 0 along an axis.
 fn coarsening(source: &ArrayInfo, level: &array::Level, axis: usize) -> Coarsening {
     let (count, factor) = (level.shape[axis], level.factor[axis]);
     let place =
@@ -561,8 +565,8 @@ fn coarsening(source: &ArrayInfo, level: &array::Level, axis: usize) -> Coarseni
     Coarsening { count, scale, shift }
 }
 
-/// Chooses how elements outside all cells are written, and says so in the decoding: a value that means "missing" already, NaN,
-/// or one that is new: in a type twice as wide where every value of the type may mean something.
+/// Chooses the element outside all cells, and adds it to the decoding: an existing missing value, NaN, or a
+/// new value, which needs a type twice as wide if every value of the type may be valid.
 fn missing(info: &mut ArrayInfo) -> MissingElement {
     let meant = info.decoding.meant(info.dtype);
     let element = meant.element();
@@ -581,7 +585,7 @@ fn missing(info: &mut ArrayInfo) -> MissingElement {
     }
     let lowest = |element: ElementType| {
         let (low, high) = element.limits();
-        // Of unsigned integers the highest: 0 means something.
+        // The highest of unsigned integers: 0 is a common value.
         if element.is_signed() {
             Scalar::Signed(i64::try_from(low).unwrap_or(i64::MIN))
         } else {
@@ -599,7 +603,7 @@ fn missing(info: &mut ArrayInfo) -> MissingElement {
     MissingElement { element: stored(value, dtype), wider }
 }
 
-/// The name of an array without its group.
+/// Returns the name of an array without its group.
 fn last_part(name: &str) -> String {
     let trimmed = name.trim_matches('/');
     trimmed.rsplit('/').next().unwrap_or(trimmed).to_owned()
