@@ -7,11 +7,11 @@
 //! without viewers). Where several ranks draw, all but rank 0 call [`run_worker`](run_worker()).
 //!
 //! ```text
-//!   note -> Room -> Seat -> frame loop -> Aim -> wishes -> Loader -> wants -> source
-//!                              |  ^                                            |
-//!                           Encoder '------- Volume (pool of blocks) <-- Feed -'
-//!                              |
-//!   item <------------------ Outbox
+//!   note -> Room -> ViewerState -> frame loop -> ViewPlan -> requests -> Loader -> wants -> source
+//!                                   |  ^                                                     |
+//!                        PictureEncoder '----------- Volume (pool of blocks) <-------- Feed -'
+//!                                   |
+//!   item <---------------------- ViewerOutbox
 //! ```
 //!
 //! Every queue is bounded: wants by number and bytes, frames by what the viewer has shown, everything else by

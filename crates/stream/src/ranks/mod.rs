@@ -1,4 +1,4 @@
-//! Ranks that draw the pictures of a session, or of a film, together, view after view.
+//! Drawing of sessions and films by several ranks.
 
 pub(crate) mod launcher;
 pub(crate) mod strips;

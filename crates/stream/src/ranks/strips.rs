@@ -1,8 +1,9 @@
-//! Pictures encoded by many: each encodes the rows that it has, and what they made is put together byte by byte.
+//! Pictures encoded by several ranks: each encodes its rows, and rank 0 concatenates the results.
 //!
-//! Both formats allow it, so nobody who shows a picture has to know. The scan of a JPEG may start anew at the end of any row of
-//! its 16 x 16 blocks (T.81, restart intervals): such a row is a picture of its own without its head. The data of a PNG
-//! are one stream of Deflate (RFC 1950, 1951), which may be cut between bytes wherever nothing behind refers to what lies before.
+//! Both formats allow this without support by decoders. The scan of a JPEG may restart after any row of its
+//! 16 x 16 blocks (T.81, restart intervals): such a row can be encoded as a picture of its own without its
+//! header. The data of a PNG are one Deflate stream (RFC 1950, 1951), which may be split at byte boundaries
+//! if no part refers to an earlier one.
 
 use array::{Error, Result};
 use bytes::Bytes;
@@ -12,28 +13,27 @@ use session::PictureCodec;
 
 use crate::encode::{Jpeg, PictureEncoder, unit};
 
-/// Strips begin at multiples of so many rows.
+/// Strips begin at multiples of this number of rows.
 pub(crate) const STRIP_UNIT: u32 = 16;
-/// PNG filter of all rows of a strip but the first. The best filter of each row is not searched for: rows
-/// that resemble those above them are common.
+/// PNG filter of all rows of a strip but the first. It is fixed, since rows mostly resemble those above them.
 const UP: u8 = 2;
 /// PNG filter of a strip's first row: this rank does not have the row above it.
 const SUB: u8 = 1;
-/// The largest prime below 65,536, by which Adler's checksum counts.
+/// Largest prime below 65,536, the modulus of Adler-32.
 const ADLER_PRIME: u64 = 65_521;
-/// Bytes before those of a strip in a message.
+/// Bytes of the header of a strip in a message.
 const HEAD_BYTES: usize = 3 * size_of::<u32>() + size_of::<f64>();
 
-/// Some rows of a picture, encoded.
+/// Encoded rows of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Strip {
-    /// The first row.
+    /// First row.
     top: u32,
-    /// How many, none of a picture that failed.
+    /// Number of rows; 0 for a picture that failed.
     rows: u32,
     /// Adler-32 checksum of the filtered rows before compression, for PNG.
     checksum: u32,
-    /// Samples drawn by whoever made it, for the whole picture.
+    /// Samples that the rank drew for the whole picture.
     pub(crate) work: f64,
     bytes: Vec<u8>,
 }
@@ -59,12 +59,12 @@ impl Strip {
         Ok(strip)
     }
 
-    /// Strip of a rank that could not draw.
+    /// Returns the strip of a rank that could not draw.
     pub(crate) fn nothing() -> Self {
         Self { top: 0, rows: 0, checksum: 1, work: 0.0, bytes: Vec::new() }
     }
 
-    /// For rank 0; little-endian.
+    /// Returns the message to rank 0, little-endian.
     pub(crate) fn to_message(&self) -> Vec<u8> {
         let mut message = Vec::with_capacity(HEAD_BYTES + self.bytes.len());
         for word in [self.top, self.rows, self.checksum] {
@@ -76,7 +76,7 @@ impl Strip {
     }
 
     /// # Errors
-    /// `Corrupt` for what [`Strip::to_message`] does not give.
+    /// `Corrupt` for a message that [`Strip::to_message`] did not write.
     pub(crate) fn from_message(message: &[u8]) -> Result<Self> {
         let (head, bytes) = message.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| {
             Error::corrupt(format!("expected rows of a picture, found {} bytes", message.len()))
@@ -88,10 +88,10 @@ impl Strip {
     }
 }
 
-/// The picture of strips, in any order.
+/// Joins strips, in any order, to an encoded picture.
 ///
 /// # Errors
-/// `Corrupt` where they are not all rows of it once; `Internal` when an encoder fails.
+/// `Corrupt` if the strips do not cover all rows once; `Internal` when an encoder fails.
 pub(crate) fn joined(codec: PictureCodec, size: ImageSize, mut strips: Vec<Strip>) -> Result<Bytes> {
     strips.retain(|strip| strip.rows > 0);
     strips.sort_by_key(|strip| strip.top);
@@ -106,7 +106,8 @@ pub(crate) fn joined(codec: PictureCodec, size: ImageSize, mut strips: Vec<Strip
     }
 }
 
-/// The scans of a JPEG's rows of blocks, each after the marker that lets it start anew, but for the first of all.
+/// Returns the scans of a JPEG's rows of blocks, each preceded by a restart marker except the first of the
+/// picture.
 fn scans(rows: &Image, top: u32, background: [u8; 3]) -> Result<Vec<u8>> {
     let mut jpeg = Jpeg::new()?;
     let width = rows.size.width as usize;
@@ -114,7 +115,7 @@ fn scans(rows: &Image, top: u32, background: [u8; 3]) -> Result<Vec<u8>> {
     let high = STRIP_UNIT as usize * width;
     for (number, rgba) in (top / STRIP_UNIT..).zip(rows.rgba.chunks(high)) {
         if number > 0 {
-            // They count to eight, so that a lost one is noticed.
+            // Restart markers count modulo eight, so that decoders notice a missing one.
             scans.extend([0xff, 0xd0 + ((number - 1) % 8) as u8]);
         }
         let height = u32::try_from(rgba.len() / width).map_err(|_| too_large())?;
@@ -138,7 +139,7 @@ const SCAN: u8 = 0xda;
 const FRAME: u8 = 0xc0;
 const END: [u8; 2] = [0xff, 0xd9];
 
-/// Markers of a JPEG's segments up to its scan, and where they lie.
+/// Returns the markers of a JPEG's segments up to its scan, and their offsets.
 fn segments(jpeg: &[u8]) -> Result<Vec<(u8, usize)>> {
     let (mut found, mut at) = (Vec::new(), 2);
     loop {
@@ -153,7 +154,8 @@ fn segments(jpeg: &[u8]) -> Result<Vec<(u8, usize)>> {
     }
 }
 
-/// The head of any picture with our settings, told of this one's size and of where scans start anew, and the scans.
+/// Returns a JPEG: the header of any picture with our settings, changed to this size and restart interval,
+/// and the scans.
 fn jpeg_of(size: ImageSize, strips: &[Strip]) -> Result<Bytes> {
     let side = |n: u32| u16::try_from(n).map(u16::to_be_bytes).map_err(|_| too_large());
     let small = ImageSize { width: STRIP_UNIT, height: STRIP_UNIT };
@@ -173,7 +175,7 @@ fn jpeg_of(size: ImageSize, strips: &[Strip]) -> Result<Bytes> {
     Ok(jpeg.into())
 }
 
-/// A PNG of 8-bit RGB.
+/// Returns a PNG of 8-bit RGB.
 fn png_of(size: ImageSize, strips: &[Strip]) -> Bytes {
     let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
     let mut head = Vec::new();
@@ -182,7 +184,7 @@ fn png_of(size: ImageSize, strips: &[Strip]) -> Bytes {
     head.extend([8, 2, 0, 0, 0]);
     chunk(&mut png, *b"IHDR", &head);
     chunk(&mut png, *b"sRGB", &[0]);
-    // The head of the stream: Deflate, a window of 32 KiB.
+    // Header of the stream: Deflate, a window of 32 KiB.
     chunk(&mut png, *b"IDAT", &[0x78, 0x01]);
     let row_bytes = 1 + 3 * u64::from(size.width);
     let mut checksum = 1;
@@ -198,9 +200,9 @@ fn png_of(size: ImageSize, strips: &[Strip]) -> Bytes {
     png.into()
 }
 
-/// Deflate's blocks up to a border of bytes, none of them the last one.
+/// Returns Deflate blocks that end at a byte boundary, none of them marked as the last one.
 fn packed(bytes: &[u8]) -> Result<Vec<u8>> {
-    /// More room each time; the most that packing may add is far less.
+    /// Bytes by which the output grows; compression adds far less to incompressible data.
     const MORE: usize = 4096;
     let mut compress = Compress::new(Compression::fast(), false);
     let mut out = Vec::with_capacity(bytes.len() / 2 + MORE);
@@ -210,7 +212,7 @@ fn packed(bytes: &[u8]) -> Result<Vec<u8>> {
         let packing = compress.compress_vec(&bytes[taken..], &mut out, FlushCompress::Sync);
         packing.map_err(|e| Error::internal(format!("expected to pack a PNG: {e}")))?;
         taken += usize::try_from(compress.total_in() - before).unwrap_or(0);
-        // All is out only where there was room for more.
+        // All output was written only if there was room for more.
         if taken == bytes.len() && out.len() < out.capacity() {
             return Ok(out);
         }
@@ -229,7 +231,7 @@ fn chunk(png: &mut Vec<u8>, kind: [u8; 4], data: &[u8]) {
     png.extend(crc.sum().to_be_bytes());
 }
 
-/// Rows as differences, each with the number of its filter before it. A pixel has three bytes.
+/// Returns filtered rows, each preceded by the number of its filter. A pixel has three bytes.
 fn filtered(rgb: &[u8], row_bytes: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(rgb.len() + rgb.len() / row_bytes);
     let mut above: Option<&[u8]> = None;
@@ -250,9 +252,9 @@ fn filtered(rgb: &[u8], row_bytes: usize) -> Vec<u8> {
     out
 }
 
-/// Adler's checksum (RFC 1950).
+/// Returns the Adler-32 checksum (RFC 1950).
 fn adler32(bytes: &[u8]) -> u32 {
-    /// So many bytes cannot overflow the sums.
+    /// Number of bytes that cannot overflow the sums.
     const AT_ONCE: usize = 5_552;
     let (mut low, mut high) = (1u64, 0u64);
     for part in bytes.chunks(AT_ONCE) {
@@ -269,7 +271,7 @@ fn adler32(bytes: &[u8]) -> u32 {
 fn adler32_of_both(first: u32, second: u32, length: u64) -> u32 {
     let [low, high] = [first & 0xffff, first >> 16].map(u64::from);
     let [low_after, high_after] = [second & 0xffff, second >> 16].map(u64::from);
-    // The others' sums began at 1; they would have begun at `low`.
+    // The second sums began at 1; in the whole they would have begun at `low`.
     let more = low + ADLER_PRIME - 1;
     together(
         (more + low_after) % ADLER_PRIME,

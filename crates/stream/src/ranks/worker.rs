@@ -1,4 +1,4 @@
-//! Ranks other than the first in a session or a film: they follow the orders of rank 0; see
+//! Ranks other than 0 of a session or a film: they execute the orders of rank 0; see
 //! [`launcher`](crate::ranks::launcher).
 
 use std::collections::BTreeMap;
@@ -23,17 +23,17 @@ use crate::viewer::session::check_memory;
 use crate::viewer::shared::{DESCRIBE_ATTEMPTS, DESCRIBE_PAUSE, SharedState};
 use crate::viewer::view_plan::{DemandLimit, ViewPlan};
 
-/// Fetches and draws this rank's share of every picture of the session or the film that rank 0 has, until that ends. Each rank has the
-/// same data, with means of its own; all is drawn on the CPU.
+/// Fetches and draws this rank's share of every picture of the session or film that rank 0 owns, until that
+/// ends. All ranks read the same data, each with its own resources; all draw on the CPU.
 ///
 /// Call it within a tokio runtime.
 ///
 /// # Errors
-/// `TooLarge` below [`MIN_MEMORY_BYTES`](crate::MIN_MEMORY_BYTES), `Invalid` at rank 0, what does not fit in the first view, and
-/// those of the communicator: where another rank is gone, or says what cannot be.
+/// `TooLarge` below [`MIN_MEMORY_BYTES`](crate::MIN_MEMORY_BYTES), `Invalid` at rank 0, those of the first
+/// view, and those of the communicator: another rank is gone or sent an invalid message.
 ///
 /// # Cancel safety
-/// Dropping it withdraws every want; others then wait in vain until they hear that this rank is gone.
+/// Dropping the future cancels all wants; the other ranks wait until they notice that this rank is gone.
 pub async fn run_worker(
     source: Arc<dyn Source>,
     resources: impl Into<DrawResources>,
@@ -59,7 +59,7 @@ pub async fn run_worker(
     }
 }
 
-/// One of the others at work.
+/// Rank that executes orders.
 struct Worker {
     shared: Arc<SharedState>,
     ranks: RankChannels,
@@ -68,14 +68,14 @@ struct Worker {
     withdrawn: Arc<WithdrawnPictures>,
 }
 
-/// By participant, of whom a session has few: what they look at, or why that cannot be drawn.
+/// Planned view by participant, or the reason why it cannot be drawn.
 type WorkerViews = BTreeMap<ParticipantId, Result<WorkerView>>;
 
 /// View of one participant at this rank.
 struct WorkerView {
     view_plan: ViewPlan,
     tree: KdTree,
-    /// Blocks of its share.
+    /// Number of blocks of its share.
     wanted: u64,
     /// Work of this rank for each block of the last picture, in samples drawn.
     block_work: Vec<(BlockKey, f64)>,
@@ -105,10 +105,10 @@ impl Worker {
         self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Aims `who` at the view of `assignment`. Rank 0 hears of an error when it asks for the outlook, as it does
-    /// before every picture of the view.
+    /// Plans the view of `assignment` for `who`. Rank 0 learns of an error when it asks for the block status,
+    /// as it does before every picture of the view.
     async fn plan_view(&self, who: ParticipantId, assignment: ViewAssignment) -> Result<()> {
-        // A file system may show this host what has changed a little later.
+        // A network file system may show changes to this host a little later.
         for attempt in 0..DESCRIBE_ATTEMPTS {
             if self.shared.data() == assignment.data {
                 break;
@@ -167,7 +167,7 @@ impl Worker {
             .await
     }
 
-    /// Makes something of what somebody looks at, and sends it to rank 0.
+    /// Makes the result of this rank for a participant, and sends it to rank 0.
     async fn send_result(
         &self,
         who: ParticipantId,
@@ -223,7 +223,7 @@ impl WorkerView {
         Ok(Self { view_plan, tree, wanted, block_work: Vec::new() })
     }
 
-    /// This rank's rows of a picture; none where it failed, of which rank 0 has heard.
+    /// Returns this rank's rows of a picture; an empty strip if it failed, which rank 0 knows already.
     fn drawn(
         &mut self,
         ranks: &dyn Communicator,
@@ -245,7 +245,8 @@ impl WorkerView {
         }
     }
 
-    /// This rank's parts of a finished picture; none where it failed, of which rank 0 has heard.
+    /// Returns this rank's parts of a finished picture; an empty message if it failed, which rank 0 knows
+    /// already.
     fn finished(
         &mut self,
         ranks: &dyn Communicator,
@@ -266,7 +267,7 @@ impl WorkerView {
     }
 }
 
-/// Rank 0 has heard of an error that all took part in; without the others there is nobody to tell.
+/// Ignores errors that all ranks have exchanged, which rank 0 knows; returns those of the exchange itself.
 fn unless_alone(error: Error) -> Result<()> {
     match error.kind() {
         ErrorKind::Unreachable | ErrorKind::Corrupt => Err(error),
@@ -274,20 +275,20 @@ fn unless_alone(error: Error) -> Result<()> {
     }
 }
 
-/// Pictures that nobody wants any more.
+/// Pictures that were cancelled.
 #[derive(Default)]
 struct WithdrawnPictures(Mutex<PictureNumbers>);
 
 #[derive(Default)]
 struct PictureNumbers {
-    /// The newest one that was withdrawn.
+    /// Newest cancelled picture.
     newest: u64,
-    /// The one that is drawn.
+    /// Picture that is being drawn.
     current: Option<(u64, Cancel)>,
 }
 
 impl WithdrawnPictures {
-    /// Hears of them until rank 0 says that nothing more comes, or is gone.
+    /// Receives cancellations until rank 0 ends or is gone.
     fn listen(&self, news: &dyn Communicator) {
         while let Ok(message) = broadcast(news, Vec::new()) {
             let Ok(number) = message.as_slice().try_into().map(u64::from_le_bytes) else { return };
@@ -301,7 +302,7 @@ impl WithdrawnPictures {
         }
     }
 
-    /// The flag of a picture that begins.
+    /// Returns the cancel flag of a new picture.
     fn begin(&self, number: u64) -> Cancel {
         let cancel = Cancel::new();
         let mut pictures = self.0.lock().unwrap_or_else(PoisonError::into_inner);

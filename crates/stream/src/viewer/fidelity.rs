@@ -1,6 +1,6 @@
-//! The truth badge: what a picture shows and what it lacks, as facts and as one sentence for people.
+//! Fidelity badge: what a picture shows and what it lacks, as fields and as one sentence for users.
 //!
-//! It only words what others counted. A strided sample is always called one.
+//! This module only words what others have counted. Strided samples are always named as such.
 
 use array::{LevelOrigin, Share};
 use session::{FidelityBadge, FidelityLimit, FidelityState};
@@ -8,49 +8,48 @@ use session::{FidelityBadge, FidelityLimit, FidelityState};
 use crate::loading::loader::FailedBlocks;
 use crate::viewer::view_plan::ViewPlan;
 
-/// Facts about a picture, from which its truth badge is made.
+/// Facts about a picture, from which its fidelity badge is made.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PictureFacts {
     /// Finest level that covers all that is drawn; `None` before the first block.
     pub(crate) level_drawn: Option<u8>,
-    /// Something in sight is not drawn at all: no level has its block yet.
+    /// True if something in sight is not drawn, because no level has its block yet.
     pub(crate) has_gaps: bool,
-    /// The picture shows the wanted level wherever the source has it, by what was cast.
+    /// True if the picture shows the wanted level wherever the source has it.
     pub(crate) is_whole: bool,
     pub(crate) level_wanted: u8,
     /// Number of levels of the array.
     pub(crate) levels: usize,
-    /// How the level drawn was made.
+    /// Origin of the values of the level drawn.
     pub(crate) origin: LevelOrigin,
-    /// The level that is as fine as the one drawn, and no sample of it.
+    /// Level with the resolution of the one drawn that is not sampled.
     pub(crate) as_fine_as: u8,
     pub(crate) limit: FidelityLimit,
-    /// The level was asked for by number.
+    /// True if the view requests its level by number.
     pub(crate) is_forced: bool,
     pub(crate) blocks_present: u64,
     pub(crate) blocks_total: u64,
     pub(crate) failed_blocks: FailedBlocks,
-    /// Blocks of made levels, while some are being made.
+    /// Blocks of generated levels, while some are being generated.
     pub(crate) levels_made: Option<Share>,
-    /// Bytes of a packed file that were looked through, while they are.
+    /// Bytes of a compressed file that have been indexed, while it is being indexed.
     pub(crate) indexed: Option<Share>,
     pub(crate) is_moving: bool,
-    /// Drawn and encoded without loss, at full resolution and quality.
+    /// True if drawn and encoded without loss, at full resolution and quality.
     pub(crate) is_lossless: bool,
     /// True when the window has more pixels than pictures may have.
     pub(crate) is_enlarged: bool,
     /// Memory for blocks of this view, bytes.
     pub(crate) memory_bytes: u64,
-    /// Level that fits into memory, and number of levels, of the array that gives the colors, where memory
-    /// keeps its level from being finer.
+    /// Level and number of levels of the array that gives the colors, if its level is limited by memory.
     pub(crate) coarse_colors: Option<(u8, usize)>,
-    /// Its level that is wanted is made of single voxels.
+    /// True if the wanted level of that array is sampled.
     pub(crate) sampled_colors: bool,
 }
 
 impl PictureFacts {
-    /// Collects the facts of an aim, from the number of its blocks that are lacking, the problems with them,
-    /// and the truth of the last picture.
+    /// Collects the facts of a view plan from the number of its missing blocks, the failures, and the
+    /// fidelity of the last picture.
     pub(crate) fn of(
         view_plan: &ViewPlan,
         (lacking, failed_blocks): (u64, FailedBlocks),
@@ -86,31 +85,30 @@ impl PictureFacts {
         facts.showing(view_plan, picture)
     }
 
-    /// Replaces the facts that depend on the picture by those of `picture`, the truth of what was really
-    /// cast.
+    /// Replaces the facts that depend on the picture by the fidelity of a drawn `picture`.
     pub(crate) fn showing(mut self, view_plan: &ViewPlan, picture: Option<render::Fidelity>) -> Self {
         self.is_whole = picture.is_some_and(|p| p.is_complete());
         self.has_gaps = !self.is_whole && picture.is_some_and(|p| p.share_uncovered > 0.0);
-        // Where the source has nothing at the wanted level, its ancestor is the best there is.
+        // Where the source does not have the wanted level, its ancestor is the best there is.
         let level = picture.and_then(|p| if self.is_whole { Some(p.wanted_level) } else { p.coarsest_shown });
         let drawn = level.unwrap_or(self.level_wanted);
         let levels = &view_plan.subscription.volume.view.levels;
         self.level_drawn = level;
         if let Some(found) = levels.iter().find(|l| l.number == drawn) {
             self.origin = found.origin;
-            // Of two with the same resolution the sampled one comes last.
+            // Of two levels with the same resolution the sampled one comes last.
             let twin = levels.iter().find(|l| l.factor.abs_diff_eq(found.factor, 1e-6));
             self.as_fine_as = twin.map_or(drawn, |l| l.number);
         }
         self
     }
 
-    /// Every wanted block is there.
+    /// Returns true if every wanted block is loaded.
     pub(crate) fn is_complete(&self) -> bool {
         self.blocks_present >= self.blocks_total
     }
 
-    /// No further block will come.
+    /// Returns true if no further block will arrive.
     pub(crate) fn is_settled(&self) -> bool {
         self.blocks_present + self.failed_blocks.failed >= self.blocks_total
     }
@@ -127,14 +125,14 @@ impl PictureFacts {
         }
     }
 
-    /// Finest level that covers everything; of a picture in which nothing is visible the wanted one, once it is all
-    /// there.
+    /// Returns the finest level that covers everything; for a picture in which nothing is visible the wanted
+    /// level, once it is loaded.
     fn level_shown(&self) -> Option<u8> {
         let level = self.level_drawn.or_else(|| self.is_complete().then_some(self.level_wanted));
         level.filter(|_| !self.has_gaps)
     }
 
-    /// The badge.
+    /// Returns the badge.
     pub(crate) fn fidelity(&self) -> FidelityBadge {
         FidelityBadge {
             level_shown: self.level_shown(),
@@ -273,7 +271,7 @@ impl PictureFacts {
         format!("Limited by memory: level {} of {} fits {memory}", self.level_wanted, self.span())
     }
 
-    /// The levels there are: `0 to 6`.
+    /// Returns the range of levels: `0 to 6`.
     fn span(&self) -> String {
         span_of(self.levels)
     }
@@ -300,7 +298,7 @@ fn shown_number(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// A size for people, in binary units: `512 MiB`.
+/// Formats a size in binary units: `512 MiB`.
 fn memory_text(bytes: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let unit = UNITS.into_iter().find(|(_, size)| bytes >= *size);

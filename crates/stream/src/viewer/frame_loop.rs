@@ -1,7 +1,7 @@
-//! The frame loop of one participant: draws what they want to see, as sharply as blocks and time allow.
+//! Frame loop of one participant: draws the requested view at the resolution that blocks and time allow.
 //!
-//! It asks `pace.rs` what to do, `view_plan.rs` for the blocks of a view, and draws on threads of its own kind.
-//! Errors become messages to the participant; the loop goes on.
+//! It asks `pace.rs` when to draw, `view_plan.rs` for the blocks of a view, and draws on blocking threads.
+//! Errors become messages to the participant; the loop continues.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -32,9 +32,9 @@ use crate::viewer::shared::SharedState;
 use crate::viewer::view_plan::ViewPlan;
 use crate::viewer::viewer_state::{ViewerRequest, ViewerState};
 
-/// Least time between two items that only say that facts changed.
+/// Shortest time between two items that only report changed facts.
 const FIDELITY_REFRESH: Duration = Duration::from_millis(200);
-/// How often somebody who waits hears how far long work is.
+/// Interval at which a waiting participant is told the progress of long work.
 const WORK_REFRESH: Duration = Duration::from_millis(500);
 
 /// Draws for `who` until they leave.
@@ -65,7 +65,7 @@ pub(crate) async fn run(shared: Arc<SharedState>, who: ParticipantId, viewer: Ar
     drop(guard);
 }
 
-/// However the loop ends, even by a panic, the participant hears that nothing more comes.
+/// Tells the participant that nothing more follows when the loop ends, even by a panic.
 struct LoopGuard {
     shared: Arc<SharedState>,
     who: ParticipantId,
@@ -79,23 +79,23 @@ impl Drop for LoopGuard {
     }
 }
 
-/// The encoders of one participant; they travel to the drawing thread and back.
+/// Encoders of one participant; they move to the drawing thread and back.
 struct Encoders {
     jpeg: Jpeg,
     png: Png,
 }
 
-/// A part of a view that this loop chose.
+/// Field of a view that this loop chose.
 struct ChosenValue<T> {
     value: T,
-    /// How many voxels of level 0 it rests on.
+    /// Number of voxels of level 0 that the value is based on.
     voxels: f64,
 }
 
 impl<T: PartialEq> ChosenValue<T> {
-    /// Returns a better value than the one that a view has `now`; `None` where somebody else chose that one,
-    /// and while no better one is known. Each correction visibly changes the picture, so corrections are few,
-    /// and each rests on many more voxels than the last.
+    /// Returns a better value than the one that a view has `now`; `None` if somebody else chose that one, or
+    /// if no better one is known. Corrections visibly change the picture, so each must be based on many more
+    /// voxels than the last.
     fn better(
         known: Option<&Self>,
         now: Option<&T>,
@@ -120,28 +120,28 @@ struct FrameLoop {
     pacer: FramePacer,
     encoders: Option<Encoders>,
     view_plan: Option<ViewPlan>,
-    /// The grids that the view shows.
+    /// Grids that the view shows as lines.
     boxes: Arc<GridBoxes>,
-    /// Number and size of a view that could not be aimed at or drawn; it is not tried again.
+    /// Number and size of a view that failed; it is not tried again.
     refused: Option<(u64, PictureSize)>,
     chosen: Option<ChosenValue<Transfer>>,
-    /// The range of the colors by another array.
+    /// Range of the colors by another array.
     chosen_range: Option<ChosenValue<[f64; 2]>>,
-    /// It is our turn to draw.
+    /// Permit to draw.
     turn: Option<OwnedSemaphorePermit>,
-    /// Truth of the last picture of this aim.
+    /// Fidelity of the last picture of this view plan.
     shown: Option<render::Fidelity>,
-    /// The last facts told, and when.
+    /// Fidelity badge that was sent last, and when.
     sent_fidelity: Option<(FidelityBadge, Instant)>,
-    /// Basis of the last statistics of values that were sent.
+    /// Basis of the value statistics that were sent last.
     sent_values: Option<SentValues>,
-    /// Last outlook that other ranks reported for this aim, and when.
+    /// Block status that other ranks reported last for this view plan, and when.
     rank_status: Option<(BlockStatus, Instant)>,
     frames: u64,
-    /// Last view before this aim that had another camera or another time.
+    /// Last view before this view plan that had another camera or another time.
     before: Option<Arc<View>>,
     planned_at: Instant,
-    /// Blocks that may be wanted next are on their way.
+    /// Prefetch of the blocks that may be wanted next.
     prefetch: Option<Prefetch>,
 }
 
@@ -153,7 +153,7 @@ impl FrameLoop {
                 sleep_until(Some(at)).await;
             }
             let Some(request) = self.viewer.request() else { return };
-            // Who claims to have seen frames that were never sent gets no more of them for it.
+            // A participant that claims to have shown frames that were never sent does not get more of them.
             if request.shown <= self.frames {
                 self.pacer.shown(request.shown);
             }
@@ -169,7 +169,7 @@ impl FrameLoop {
         }
     }
 
-    /// Does the next thing that is due, or waits until something may be.
+    /// Does the next thing that is due, or waits for an event.
     async fn step(
         &mut self,
         request: &ViewerRequest,
@@ -198,7 +198,8 @@ impl FrameLoop {
         let mut until = match self.pacer.decide(&input, now) {
             PaceDecision::Draw(plan) => {
                 let Some(turn) = self.turn.take() else {
-                    // What is wanted may change until it is our turn: only then is it settled what is drawn.
+                    // The request may change while we wait: what is drawn is decided after the permit was
+                    // granted.
                     self.turn = Arc::clone(&self.shared.draws).acquire_owned().await.ok();
                     return Ok(());
                 };
@@ -224,7 +225,7 @@ impl FrameLoop {
         Ok(())
     }
 
-    /// Makes `self.view_plan` the right one for what is wanted.
+    /// Plans the requested view, unless the current plan serves it.
     async fn update_view_plan(&mut self, request: &ViewerRequest, budget_has_changed: bool) -> Result<()> {
         let size = image_size(request.size);
         if let Some(view_plan) = &mut self.view_plan
@@ -264,7 +265,8 @@ impl FrameLoop {
         Ok(())
     }
 
-    /// Fetches ahead once everything has been there for a while; gives the time to look again. Several ranks fetch nothing ahead.
+    /// Starts a prefetch once everything has been loaded for a while; returns the time to check again.
+    /// Several ranks do not prefetch.
     fn start_prefetch(&mut self, is_complete: bool, now: Instant) -> Option<Instant> {
         let view_plan = self.view_plan.as_ref()?;
         if !is_complete || self.prefetch.is_some() || self.shared.launcher.is_some() {
@@ -280,7 +282,8 @@ impl FrameLoop {
         None
     }
 
-    /// Makes `self.boxes` the right ones for what is wanted; says once what there is to say of them.
+    /// Loads the grids of the requested view into `self.boxes`; tells the participant once about omitted
+    /// ones.
     async fn update_boxes(&mut self, request: &ViewerRequest) {
         let say = |severity, text| self.viewer.outbox.push(Item::Message { severity, text }, Bytes::new());
         match self.shared.boxes(&request.view).await {
@@ -295,7 +298,8 @@ impl FrameLoop {
         }
     }
 
-    /// Asks other ranks, where there are some, what they lack of this aim; not again while nothing is likely to have changed.
+    /// Asks other ranks, if there are any, for their missing blocks; skips this while nothing is likely to
+    /// have changed.
     async fn query_ranks(&mut self) -> Result<()> {
         let Some(launcher) = self.shared.launcher.clone() else { return Ok(()) };
         let is_fresh = |(block_status, at): &(BlockStatus, Instant)| {
@@ -310,7 +314,7 @@ impl FrameLoop {
         Ok(())
     }
 
-    /// How many blocks of this aim are lacking, wherever they are wanted.
+    /// Returns the number of missing blocks of a view plan at all ranks, and the failures among them.
     fn block_status(&self, view_plan: &ViewPlan) -> (u64, FailedBlocks) {
         match &self.rank_status {
             Some((block_status, _)) => block_status.within(view_plan.blocks_total()),
@@ -318,7 +322,7 @@ impl FrameLoop {
         }
     }
 
-    /// Gives the view the camera, the transfer function and the colors that it leaves to us; true when it did.
+    /// Sets the camera, the transfer function and the colors that the view omits; returns true if it did.
     fn fill_in(&mut self, request: &ViewerRequest, facts: &PictureFacts) -> Result<bool> {
         let Some(view_plan) = &self.view_plan else { return Ok(false) };
         if request.view.camera.is_none() {
@@ -360,7 +364,8 @@ impl FrameLoop {
         Ok(true)
     }
 
-    /// Draws, encodes and sends one picture. A picture of a resting view is given up when a newer view comes.
+    /// Draws, encodes and sends one picture. A picture of a view at rest is cancelled when a newer view
+    /// arrives.
     async fn draw(
         &mut self,
         request: &ViewerRequest,
@@ -380,7 +385,7 @@ impl FrameLoop {
         let flag = cancel.flag();
         let (background, parallax) = (request.view.background, request.view.stereo);
         let painter = Arc::clone(&self.shared.painter);
-        // What moves is replaced at once; what rests must be whole.
+        // Pictures of a moving view are soon replaced; those of a view at rest must be complete.
         let missing_blocks = if plan.is_moving { MissingBlocks::StandIns } else { MissingBlocks::Complete };
         let drawable = view_plan.subscription.drawable();
         let (launcher, who, view) = (self.shared.launcher.clone(), self.who, Arc::clone(&request.view));
@@ -451,7 +456,8 @@ impl FrameLoop {
         self.viewer.outbox.push(Item::Frame(info), bytes);
     }
 
-    /// Tells the facts where they changed without a picture; gives the time to look again otherwise.
+    /// Sends a fidelity badge that changed without a picture; returns the time to check again if it is too
+    /// early.
     fn send_fidelity(&mut self, input: &PaceInput, mut facts: PictureFacts, now: Instant) -> Option<Instant> {
         facts.is_moving = input.is_moving(now);
         facts.is_lossless = self.pacer.is_exact(input) && input.size.is_whole();
@@ -471,7 +477,8 @@ impl FrameLoop {
         None
     }
 
-    /// Sends statistics of the values shown: once blocks are there, and again when the values change or many more blocks have come.
+    /// Sends statistics of the values shown: once blocks are loaded, and again when the values change or many
+    /// more blocks have arrived.
     fn send_values(&mut self, request: &ViewerRequest, is_settled: bool) {
         let Some(view_plan) = &self.view_plan else { return };
         let volume = &view_plan.subscription.volume;
@@ -489,7 +496,7 @@ impl FrameLoop {
         self.viewer.outbox.push(Item::Values { array, time, at, values }, Bytes::new());
     }
 
-    /// Says what went wrong with a view, and waits for another one, or another size.
+    /// Reports the error of a view; it is not drawn until the request or the size changes.
     fn refuse(&mut self, request: &ViewerRequest, error: &Error) {
         self.refused = Some((request.seq, request.size));
         self.view_plan = None;
@@ -506,7 +513,7 @@ impl FrameLoop {
     }
 }
 
-/// Facts before the first picture.
+/// Returns the badge before the first picture.
 fn nothing_shown() -> FidelityBadge {
     FidelityBadge {
         level_shown: None,
@@ -522,7 +529,7 @@ fn nothing_shown() -> FidelityBadge {
     }
 }
 
-/// Basis of statistics of values: the volume, how they are drawn, and the number of voxels of level 0 they were counted from.
+/// Basis of value statistics: the volume, how values are drawn, and the number of voxels of level 0 counted.
 struct SentValues {
     of: Weak<Volume>,
     drawn: DrawnRange,
@@ -530,8 +537,8 @@ struct SentValues {
 }
 
 impl SentValues {
-    /// Whether statistics on this basis are worth sending after those on another: for other values or another range, from twice as many
-    /// voxels, or the final ones.
+    /// Returns true if statistics on this basis are worth sending after those on `sent`: for other values or
+    /// another range, from twice as many voxels, or the final ones.
     fn adds_to(&self, sent: &Self, is_settled: bool) -> bool {
         !self.of.ptr_eq(&sent.of)
             || self.drawn != sent.drawn
@@ -540,7 +547,7 @@ impl SentValues {
     }
 }
 
-/// Participant that waits for a drawing, and the number of the view.
+/// Drawing that a participant waits for, with the number of the view.
 struct PendingDrawing {
     viewer: Arc<ViewerState>,
     launcher: Option<Arc<Launcher>>,
@@ -548,7 +555,7 @@ struct PendingDrawing {
     seq: u64,
 }
 
-/// Waits for a drawing; withdraws it when it shows a view that rests and has been replaced.
+/// Waits for a drawing; cancels it if it shows a view at rest that has been replaced.
 async fn unless_replaced<T>(
     job: impl Future<Output = Result<T>>,
     pending: &PendingDrawing,
@@ -570,7 +577,7 @@ async fn unless_replaced<T>(
     }
 }
 
-/// Nothing is fetched for them any more, here and at other ranks.
+/// Stops fetching for a participant, here and at other ranks.
 fn forget(shared: &SharedState, who: ParticipantId) {
     shared.feed.forget(who);
     if let Some(launcher) = &shared.launcher {
@@ -594,7 +601,7 @@ fn input(request: &ViewerRequest, facts: &PictureFacts, placing: Duration) -> Pa
     }
 }
 
-/// One field of a view.
+/// Returns one field of a view as JSON.
 fn field<T: serde::Serialize>(name: &str, value: &T) -> Result<serde_json::Map<String, serde_json::Value>> {
     let value = serde_json::to_value(value).map_err(|e| Error::internal(format!("a view in JSON: {e}")))?;
     Ok(serde_json::Map::from_iter([(name.to_owned(), value)]))

@@ -1,6 +1,6 @@
-//! The grids of an adaptive mesh as boxes in a picture, in a color for each level.
+//! Grids of an adaptive mesh as boxes in a picture, in a color for each level.
 //!
-//! Where they lie is an array of the data set, which is read once; the last one is kept.
+//! Their positions are an array of the data set, which is read once; the last one is cached.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,8 @@ use array::{
 use render::{Bounds, MAX_BOXES, WireBox, WireBoxes};
 use view::View;
 
-/// Colors of levels, the coarsest first; after the last they begin anew. Apart from each other for most color-blind eyes too.
+/// Colors of levels, the coarsest first, repeated after the last. They are distinct for most color-blind
+/// viewers too.
 const COLORS: [[u8; 3]; 8] = [
     [190, 190, 190],
     [86, 180, 233],
@@ -23,35 +24,35 @@ const COLORS: [[u8; 3]; 8] = [
     [0, 114, 178],
 ];
 
-/// The color of a level of an array that has so many.
+/// Returns the color of a level of an array with `levels` levels.
 #[must_use]
 pub fn grid_color(level: usize, levels: usize) -> [u8; 3] {
     COLORS[levels.saturating_sub(level + 1) % COLORS.len()]
 }
 
-/// The boxes of a picture.
+/// Boxes to draw in a picture.
 #[derive(Debug, Default)]
 pub(crate) struct GridBoxes {
     pub(crate) wires: WireBoxes,
-    /// Description of the boxes that are not drawn, for people.
+    /// Note for users about boxes that are not drawn.
     pub(crate) omitted: Option<String>,
 }
 
-/// Which table was read, of which data.
+/// Data set, generation and array number of a table of grids.
 type GridTableKey = (DatasetId, Generation, u32);
 
-/// Boxes of the table of grids that was read last, kept for the next pictures.
+/// Cache of the boxes of the table of grids that was read last.
 #[derive(Debug, Default)]
 pub(crate) struct GridBoxCache(Mutex<Option<(GridTableKey, Arc<GridBoxes>)>>);
 
 impl GridBoxCache {
-    /// The boxes that a view shows; none where it asks for none, and where its array is no field of a mesh.
+    /// Returns the boxes that a view shows; none if it requests none or if its array is no field of a mesh.
     ///
     /// # Errors
-    /// Those of reading, the first time; then none are drawn.
+    /// Those of reading, the first time; later calls return no boxes.
     ///
     /// # Cancel safety
-    /// Safe: reads anew.
+    /// Safe: the next call reads again.
     pub(crate) async fn of(
         &self,
         view: &View,
@@ -79,11 +80,11 @@ impl GridBoxCache {
     }
 }
 
-/// Most rows of a table that are looked at: more grids than a mesh may have.
+/// Most rows of a table that are examined: more grids than a mesh may have.
 const MAX_ROWS: u64 = 1 << 20;
 
-/// The rows of a table that are drawn: the coarsest levels that fit as a whole, and of the next one as many as there is room for,
-/// evenly chosen, since neighbors in a table are neighbors in space.
+/// Reads the rows of a table that are drawn: the coarsest levels that fit as a whole, and evenly spaced rows
+/// of the next one, since neighbors in a table are neighbors in space.
 async fn read(source: &dyn Source, number: u32, table: &ArrayInfo) -> Result<Vec<GridBox>> {
     let (all, most) = (table.shape()[0], MAX_BOXES as u64);
     if all <= most {
@@ -127,7 +128,7 @@ async fn elements(
     target.into_vec()
 }
 
-/// Boxes of grids, of `all` that there are.
+/// Returns boxes of grids, of which there are `all` in total.
 fn boxes(grids: &[GridBox], all: u64, levels: usize) -> GridBoxes {
     let wire = |grid: &GridBox| WireBox {
         bounds: Bounds { min: grid.lower, max: grid.upper },

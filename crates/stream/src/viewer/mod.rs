@@ -1,4 +1,4 @@
-//! Viewers: what one of them wants to see, when and how sharply it is drawn, and what is said about it.
+//! Viewers: their requests, the pacing and drawing of their pictures, and what is reported about these.
 
 pub(crate) mod fidelity;
 pub(crate) mod frame_loop;

@@ -1,8 +1,8 @@
-//! Queue of items for one participant: bounded, newest wins.
+//! Queue of items for one participant: bounded, newer items replace older ones.
 //!
-//! An item replaces an older one of its kind that nobody took yet, so the outbox never holds more than a few: one of each kind,
-//! [`MAX_MESSAGES`] messages, and [`MAX_FRAMES_IN_FLIGHT`] frames, also for a participant that claims to have seen what it has
-//! not taken.
+//! An item replaces an older one of its kind that was not taken yet, so the outbox holds at most one of each
+//! kind, [`MAX_MESSAGES`] messages, and [`MAX_FRAMES_IN_FLIGHT`] frames, also for a participant that claims
+//! to have shown what it has not taken.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -13,23 +13,23 @@ use tokio::sync::Notify;
 
 use crate::viewer::pace::MAX_FRAMES_IN_FLIGHT;
 
-/// Most messages that wait; older ones are dropped.
+/// Most messages that wait for a participant; older ones are dropped.
 const MAX_MESSAGES: usize = 8;
 
-/// One item on its way to a participant.
+/// Item on its way to a participant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutgoingItem {
     /// Content of the item.
     pub item: Item,
-    /// The encoded picture of a frame; empty otherwise.
+    /// Encoded picture of a frame; empty otherwise.
     pub bulk: Bytes,
 }
 
 impl OutgoingItem {
-    /// The item as the JSON that travels.
+    /// Returns the item as JSON, as it is sent.
     ///
     /// # Errors
-    /// `Internal` when it cannot be written, which no item of this crate does.
+    /// `Internal` if it cannot be serialized, which does not happen for items of this crate.
     pub fn body(&self) -> array::Result<Vec<u8>> {
         serde_json::to_vec(&self.item).map_err(|e| array::Error::internal(format!("an item in JSON: {e}")))
     }
@@ -41,7 +41,7 @@ struct QueuedItems {
     is_closed: bool,
 }
 
-/// The items that wait for one participant.
+/// Items that wait for one participant.
 #[derive(Default)]
 pub(crate) struct ViewerOutbox {
     queued: Mutex<QueuedItems>,
@@ -49,7 +49,7 @@ pub(crate) struct ViewerOutbox {
 }
 
 impl ViewerOutbox {
-    /// Adds an item; the oldest of its kind gives way where as many wait as may.
+    /// Adds an item; drops the oldest of its kind if there are too many.
     pub(crate) fn push(&self, item: Item, bulk: Bytes) {
         self.with(|w| {
             if w.is_closed {
@@ -65,16 +65,16 @@ impl ViewerOutbox {
         self.changed.notify_one();
     }
 
-    /// Nothing more will come; what waits can still be taken.
+    /// Closes the queue; waiting items can still be taken.
     pub(crate) fn close(&self) {
         self.with(|w| w.is_closed = true);
         self.changed.notify_one();
     }
 
-    /// The next item; `None` when closed and empty.
+    /// Returns the next item; `None` when closed and empty.
     ///
     /// # Cancel safety
-    /// Safe: an item is taken only when it is returned. One taker at a time.
+    /// Safe: an item is taken only when it is returned. Only one task may call it at a time.
     pub(crate) async fn next(&self) -> Option<OutgoingItem> {
         loop {
             let changed = self.changed.notified();
@@ -87,12 +87,12 @@ impl ViewerOutbox {
     }
 
     fn with<T>(&self, f: impl FnOnce(&mut QueuedItems) -> T) -> T {
-        // A panic elsewhere leaves a whole queue behind.
+        // A panic elsewhere does not leave the queue inconsistent.
         f(&mut self.queued.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Most items of the same kind that wait.
+/// Returns the most items of the same kind that may wait.
 fn most_waiting(item: &Item) -> usize {
     match item {
         Item::Message { .. } => MAX_MESSAGES,

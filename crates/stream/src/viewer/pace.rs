@@ -1,10 +1,11 @@
-//! When to draw for one participant, how sharply, and in which encoding.
+//! Pacing of one participant's frames: when to draw, at which resolution, and in which encoding.
 //!
-//! A state machine without a clock: `now` is an argument. Its rules, in order of importance:
-//! nothing is drawn that changes nothing; at most [`MAX_FRAMES_IN_FLIGHT`] frames are unseen; while the view
-//! moves, a frame keeps to [`MOVING_BUDGET`] by losing resolution, down to a ninth of the pixels, and to ten frames
-//! per second by losing more; while it moves and many blocks arrive, frames keep to half of the time by losing more pixels, which
-//! leaves the other half to the blocks; when it rests, arriving blocks refresh the picture now and then, and the last picture is exact.
+//! A state machine without a clock: `now` is an argument. Its rules, in order of importance: nothing is drawn
+//! that changes nothing; at most [`MAX_FRAMES_IN_FLIGHT`] frames are unseen; while the view moves, a frame
+//! keeps to [`MOVING_BUDGET`] by losing resolution, down to a ninth of the pixels, and to ten frames per
+//! second by losing more; while it moves and many blocks arrive, frames take at most half of the time by
+//! losing more pixels, which leaves the other half to the blocks; when it rests, arriving blocks refresh the
+//! picture at intervals, and the last picture is exact.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,40 +14,45 @@ use serde::{Deserialize, Serialize};
 use session::{PictureCodec, PictureSize};
 use tokio::time::Instant;
 
-/// Frames sent and not yet shown, at most: one on its way while one is decoded.
+/// Most frames sent and not yet shown: one in transit while one is decoded.
 pub const MAX_FRAMES_IN_FLIGHT: usize = 2;
 /// Time that a frame may take to draw and encode while the view moves: thirty frames per second.
 pub const MOVING_BUDGET: Duration = Duration::from_millis(33);
-/// Time that a frame may take before it gets fewer pixels than [`MOVING_FLOOR`] says: ten frames per second.
+/// Time that a frame may take before it gets fewer pixels than [`MOVING_FLOOR`]: ten frames per second.
 const COARSE_BUDGET: Duration = Duration::from_millis(100);
-/// While the view moves and blocks arrive, a frame begins so long after the one before, or after twice the time that one took if
-/// that is sooner: half of the time is left to the blocks, and a frame of 18 ms still makes 27 a second.
+/// Shortest period of frames while the view moves and blocks arrive, or twice the time of the last frame if
+/// that is shorter: half of the time is left to the blocks, and frames of 18 ms still reach 27 per second.
 const ARRIVING_PERIOD: Duration = Duration::from_millis(36);
-/// Time that such a frame may take: half of the period.
+/// Time that a frame may take while the view moves and blocks arrive: half of the period.
 const ARRIVING_BUDGET: Duration = Duration::from_millis(18);
-/// Blocks count as arriving while placing them takes this share of the time: below it drawing hardly notices.
+/// Share of the time that placing blocks must take for blocks to count as arriving: below it drawing hardly
+/// slows down.
 const ARRIVING_SHARE: f64 = 0.1;
-/// Counterpart of [`MOVING_BUDGET`] for pictures of a resting view that more blocks will soon replace; more the longer the view rests.
+/// Time that a frame of a view at rest may take while blocks arrive that will soon replace it; it grows with
+/// the time of rest.
 pub const LOADING_BUDGET: Duration = Duration::from_millis(200);
-/// A picture of a view that rests while blocks arrive may take this share of the time it has rested: on slow machines and
-/// paths, too, the picture becomes as sharp as its blocks long before the last one is there.
+/// Divisor of the time that the view has rested, which gives the time that a frame may take while blocks
+/// arrive: also on slow machines and paths the picture becomes as sharp as its blocks long before the last
+/// one arrives.
 const RESTED_SHARE: u32 = 4;
-/// Least time between two pictures of the same view while blocks arrive.
+/// Shortest time between two pictures of the same view while blocks arrive.
 pub const REFRESH: Duration = Duration::from_millis(150);
-/// A view that has not changed for so long rests, whatever was announced.
+/// Time without changes after which a view counts as resting, even if it was announced as moving.
 pub const MOVING_HOLD: Duration = Duration::from_millis(400);
-/// A view rests so long before it is sent exactly: the exact picture is large.
+/// Time that a view rests before it is sent exactly, since the exact picture is large.
 pub const SETTLE: Duration = Duration::from_millis(200);
-/// Steps in which the resolution falls: so many of the sides.
+/// Number of steps of the resolution of a side.
 const SCALE_STEPS: u32 = 24;
-/// Share of the sides that is drawn before anything was measured, in steps, and the least.
+/// Resolution before the first measurement, and the lowest resolution, in steps of the sides.
 const FIRST_SCALE: u32 = 12;
 const LEAST_SCALE: u32 = 3;
-/// Share of the sides below which frames become rarer rather than coarser, in steps: a ninth of the pixels.
+/// Resolution below which frames become rarer rather than coarser, in steps of the sides: a ninth of the
+/// pixels.
 const MOVING_FLOOR: u32 = 8;
-/// Share of the sides below which frames become rarer while blocks arrive: a sixteenth of the pixels.
+/// Resolution below which frames become rarer while blocks arrive, in steps of the sides: a sixteenth of the
+/// pixels.
 const ARRIVING_FLOOR: u32 = 6;
-/// Weight of the newest measurement.
+/// Weight of the newest measurement in averages.
 const NEWEST_WEIGHT: f64 = 0.4;
 
 /// State of the view and its blocks; input of the pacer.
@@ -54,25 +60,25 @@ const NEWEST_WEIGHT: f64 = 0.4;
 pub(crate) struct PaceInput {
     /// Number of the view.
     pub(crate) seq: u64,
-    /// When it last changed.
+    /// Time of the last change.
     pub(crate) changed_at: Instant,
-    /// The participant says that more changes follow.
+    /// The participant announced that more changes follow.
     pub(crate) says_moving: bool,
     pub(crate) size: PictureSize,
-    /// There is something to draw: a block, or the certainty that none is in sight.
+    /// True if there is something to draw: a block, or the certainty that none is in sight.
     pub(crate) is_drawable: bool,
-    /// Changes whenever a new picture of the same view would differ: counts arrivals of its blocks.
+    /// Number of loaded blocks; it changes whenever a new picture of the same view would differ.
     pub(crate) blocks_present: u64,
-    /// Time for which blocks have been placed so far, anybody's.
+    /// Total time spent placing blocks so far, for all participants.
     pub(crate) placing: Duration,
-    /// No block will come any more: all are there, or the missing ones were given up.
+    /// True if no further block will arrive: all are loaded, or the missing ones were given up.
     pub(crate) is_settled: bool,
-    /// The participant asked for an exact picture of what is shown.
+    /// The participant requested an exact picture of what is shown.
     pub(crate) wants_still: bool,
 }
 
 impl PaceInput {
-    /// The time up to which the view counts as moving.
+    /// Returns the time up to which the view counts as moving.
     fn moves_until(&self) -> Option<Instant> {
         self.says_moving.then(|| self.changed_at + MOVING_HOLD)
     }
@@ -82,26 +88,26 @@ impl PaceInput {
     }
 }
 
-/// One picture to draw.
+/// Size, codec and quality of a frame to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FramePlan {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) codec: PictureCodec,
-    /// The view moves: speed before sharpness.
+    /// The view moves: speed matters more than sharpness.
     pub(crate) is_moving: bool,
-    /// Nothing was traded for speed.
+    /// Full resolution and quality.
     pub(crate) is_full: bool,
 }
 
 /// Decision about the next frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PaceDecision {
-    /// Draw this.
+    /// Draw this frame.
     Draw(FramePlan),
-    /// Nothing before then.
+    /// Wait until this time.
     WaitUntil(Instant),
-    /// Nothing until something happens.
+    /// Wait for an event.
     Idle,
 }
 
@@ -111,22 +117,22 @@ struct DrawnFrame {
     began: Instant,
     at: Instant,
     took: Duration,
-    /// Blocks arrived and the view moved.
+    /// True if blocks arrived while the view moved.
     is_arriving: bool,
 }
 
-/// Decides about one participant's frames; see the module.
+/// Pacer of one participant's frames; see the module.
 #[derive(Default)]
 pub(crate) struct FramePacer {
     in_flight: VecDeque<u64>,
     drawn: Option<DrawnFrame>,
     secs_per_pixel: Option<f64>,
-    /// Share of the time that placing blocks took lately.
+    /// Recent share of the time spent placing blocks.
     placing_share: f64,
 }
 
 impl FramePacer {
-    /// Nothing is drawn before then: the time is left to blocks that arrive.
+    /// Returns the time before which nothing is drawn: it is left to arriving blocks.
     pub(crate) fn resumes_at(&self) -> Option<Instant> {
         let drawn = self.drawn.as_ref().filter(|drawn| drawn.is_arriving)?;
         Some(drawn.began + (drawn.took * 2).min(ARRIVING_PERIOD))
@@ -166,7 +172,8 @@ impl FramePacer {
         }
     }
 
-    /// Nothing more comes: a sharp picture at once, the exact one when the view has rested.
+    /// Decides when no further block will arrive: a sharp picture at once, the exact one when the view has
+    /// rested.
     fn finish(&self, s: &PaceInput, drawn: &DrawnFrame, is_new: bool, now: Instant) -> PaceDecision {
         if drawn.plan.codec == PictureCodec::Png && !is_new {
             return PaceDecision::Idle;
@@ -202,19 +209,19 @@ impl FramePacer {
         }
     }
 
-    /// Placing blocks takes a share of the time that drawing notices: since the last frame, or lately.
+    /// Returns true if placing blocks takes a relevant share of the time: since the last frame, or recently.
     fn is_arriving(&self, s: &PaceInput, now: Instant) -> bool {
         !s.is_settled && self.placing_share.max(self.share_placing(s, now)) >= ARRIVING_SHARE
     }
 
-    /// Share of the time since the last frame was begun that placing blocks took.
+    /// Returns the share of the time since the start of the last frame that was spent placing blocks.
     fn share_placing(&self, s: &PaceInput, now: Instant) -> f64 {
         let Some(drawn) = &self.drawn else { return 0.0 };
         let (passed, placing) = (now - drawn.began, s.placing.saturating_sub(drawn.input.placing));
         if passed.is_zero() { 0.0 } else { placing.as_secs_f64() / passed.as_secs_f64() }
     }
 
-    /// Steps of the sides that can be drawn within `budget`.
+    /// Returns the resolution, in steps of the sides, that can be drawn within `budget`.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     fn scale(&self, size: PictureSize, budget: Duration) -> u32 {
         let Some(secs_per_pixel) = self.secs_per_pixel else { return FIRST_SCALE };
@@ -223,7 +230,7 @@ impl FramePacer {
         share.clamp(f64::from(LEAST_SCALE), f64::from(SCALE_STEPS)) as u32
     }
 
-    /// A picture was drawn as planned for `input` between `began` and `now`, and is sent as `frame`.
+    /// Records that a picture was drawn for `input` between `began` and `now`, and sent as `frame`.
     pub(crate) fn sent(
         &mut self,
         frame: u64,
@@ -234,7 +241,7 @@ impl FramePacer {
     ) {
         let took = now - began;
         let measured = took.as_secs_f64() / (f64::from(plan.width) * f64::from(plan.height));
-        // Exact pictures are encoded otherwise: they say little about the next moving one.
+        // The encoding of exact pictures differs: their time does not predict that of moving ones.
         if plan.codec == PictureCodec::Jpeg {
             let old = self.secs_per_pixel.unwrap_or(measured);
             self.secs_per_pixel = Some(old + NEWEST_WEIGHT * (measured - old));
@@ -246,12 +253,12 @@ impl FramePacer {
         self.drawn = Some(DrawnFrame { input, plan, began, at: now, took, is_arriving });
     }
 
-    /// The participant has shown `frame` and all before it.
+    /// Records that the participant has shown `frame` and all before it.
     pub(crate) fn shown(&mut self, frame: u64) {
         self.in_flight.retain(|&f| f > frame);
     }
 
-    /// The last picture was lossless and showed what `input` says.
+    /// Returns true if the last picture was lossless and showed the state in `input`.
     pub(crate) fn is_exact(&self, input: &PaceInput) -> bool {
         self.drawn.as_ref().is_some_and(|d| {
             d.plan.codec == PictureCodec::Png

@@ -1,10 +1,10 @@
-//! Prefetch of the blocks that a participant will likely look at next, while no block of the current view is
-//! lacking.
+//! Prefetch of the blocks that a participant will likely view next, while no block of the current view is
+//! missing.
 //!
-//! These are the blocks of the next time step, of the next position of a camera that moves, or of a slightly
-//! wider field around a camera that rests. The blocks are not kept here: the cache before the renderer keeps
-//! them, and gives them at once. Prefetching yields to all blocks that anybody waits for
-//! ([`Priority::PREFETCH`]), and is withdrawn as soon as the view changes.
+//! These are the blocks of the next time step, of the next position of a moving camera, or of a slightly
+//! wider field around a camera at rest. They are not stored here, but by the cache before the renderer, which
+//! returns them at once. Prefetching yields to all blocks that anybody waits for ([`Priority::PREFETCH`]),
+//! and is cancelled when the view changes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,24 +20,24 @@ use crate::tasks::blocking;
 use crate::viewer::scene::{camera_of, color_by_volume_of, portion_of, shared_camera, volume_of};
 use crate::viewer::view_plan::{ViewPlan, level_in, picture_demand};
 
-/// How long everything must have been there before anything is fetched ahead.
+/// Time that all blocks must have been loaded before a prefetch starts.
 pub(crate) const PREFETCH_DELAY: Duration = Duration::from_millis(50);
-/// A camera that moves is looked for where it will be after so many more changes like the last.
+/// Number of further changes like the last one after which the position of a moving camera is predicted.
 const CHANGES_AHEAD: f64 = 8.0;
-/// How much more than the picture a camera that rests may show next, as a factor of its sides.
+/// Factor of the sides of the picture around a camera at rest.
 const WIDER: f64 = 1.25;
-/// Part of what a participant may spend that blocks fetched ahead may take: the cache has more to hold than these.
+/// Divisor of a participant's memory for prefetched blocks: the cache holds other blocks too.
 const MEMORY_SHARE: usize = 2;
-/// Blocks asked for at once; the next ones follow when all of them have come.
+/// Blocks requested at once; the next ones follow when all of them have arrived.
 const BLOCKS_AT_ONCE: usize = 32;
 
-/// Fetches ahead for one participant until it is dropped.
+/// Prefetch for one participant; runs until it is dropped.
 pub(crate) struct Prefetch {
     _fetching: JoinSet<()>,
 }
 
 impl Prefetch {
-    /// Begins to fetch what may follow `view_plan`, which came after the view `before`.
+    /// Starts fetching the blocks that may follow `view_plan`, whose predecessor was the view `before`.
     pub(crate) fn begin(
         source: Arc<dyn Source>,
         dataset: Arc<Dataset>,
@@ -61,10 +61,10 @@ impl Prefetch {
     }
 }
 
-/// Views that may follow `now`, the likeliest first.
+/// Returns the views that may follow `now`, the likeliest first.
 ///
 /// # Errors
-/// What does not fit in the view.
+/// `Invalid` and others for a view that does not fit the data set.
 fn likely_views(before: Option<&View>, now: &View, dataset: &Dataset) -> Result<Vec<View>> {
     let volume = volume_of(now, dataset)?;
     let before = before.filter(|before| before.array == now.array);
@@ -74,7 +74,7 @@ fn likely_views(before: Option<&View>, now: &View, dataset: &Dataset) -> Result<
     if let Some(steps) = array.time_axis().map(|axis| array.shape()[axis]) {
         let stride = before.map_or(0, |before| now.time.cast_signed() - before.time.cast_signed());
         let stride = if stride == 0 { 1 } else { stride };
-        // Whoever has seen a film to its end sees it from its beginning again.
+        // Films are repeated from the beginning.
         let time = (now.time.cast_signed() + stride).rem_euclid(steps.cast_signed()).cast_unsigned();
         if time != now.time {
             views.push(View { time, ..now.clone() });
@@ -90,7 +90,7 @@ fn likely_views(before: Option<&View>, now: &View, dataset: &Dataset) -> Result<
     Ok(views)
 }
 
-/// Returns the blocks that the pictures of some views want and that are not `known`, as far as memory allows.
+/// Returns the blocks that the pictures of some views need and that are not `known`, as far as memory allows.
 fn blocks_of(
     views: &[View],
     dataset: &Dataset,
@@ -118,7 +118,7 @@ fn blocks_of(
     Ok(blocks)
 }
 
-/// Has blocks come by. What is wrong with one is told to whoever looks at it.
+/// Fetches blocks through the cache. Errors are ignored: they are reported when a block is viewed.
 async fn fetch(source: &dyn Source, blocks: &[BlockKey]) {
     for some in blocks.chunks(BLOCKS_AT_ONCE) {
         let pairs = some.iter().map(|&key| want(key, Urgency::of(Priority::PREFETCH)));

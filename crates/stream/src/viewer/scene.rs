@@ -1,4 +1,4 @@
-//! From a view, which people share, to a scene, which can be drawn.
+//! Conversion of a view, which participants share, to a scene, which can be drawn.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use render::{
 use session::PictureSize;
 use view::{ColorBy, Transfer, View};
 
-/// The volume that a view shows.
+/// Returns the volume that a view shows.
 ///
 /// # Errors
 /// Those of [`View::place_in`] and [`VolumeView::new`].
@@ -19,7 +19,7 @@ pub(crate) fn volume_of(view: &View, dataset: &Dataset) -> Result<Arc<VolumeView
     Ok(Arc::new(VolumeView::new(dataset, array, &position)?))
 }
 
-/// The volume that gives a view its colors, where another array does.
+/// Returns the volume that gives a view its colors, if that is another array.
 ///
 /// # Errors
 /// Those of [`View::colors_in`] and [`VolumeView::new`].
@@ -28,7 +28,7 @@ pub(crate) fn color_by_volume_of(view: &View, dataset: &Dataset) -> Result<Optio
     Ok(Some(Arc::new(VolumeView::new(dataset, array, &position)?)))
 }
 
-/// The colors of a view by another array, whose finest level to take has this number.
+/// Returns the colors of a view by another array, with the number of the finest level to use.
 pub(crate) fn color_by_of(by: &ColorBy, volume: &Arc<VolumeView>, finest_level: u8) -> ColorByArray {
     let any = any_colors(volume.meaning);
     ColorByArray {
@@ -39,18 +39,18 @@ pub(crate) fn color_by_of(by: &ColorBy, volume: &Arc<VolumeView>, finest_level: 
     }
 }
 
-/// The camera of a view; one that sees the whole volume in a square picture where it names none.
+/// Returns the camera of a view; by default one that shows the whole volume in a square picture.
 ///
 /// # Errors
-/// `Invalid` when it looks nowhere.
+/// `Invalid` for an invalid camera.
 pub(crate) fn camera_of(view: &View, volume: &VolumeView) -> Result<Camera> {
     camera_for(view, volume, ImageSize { width: 1, height: 1 })
 }
 
-/// The camera of a view in a picture of this size; one that sees the whole volume where the view names none.
+/// Returns the camera of a view in a picture of this size; by default one that shows the whole volume.
 ///
 /// # Errors
-/// `Invalid` when it looks nowhere.
+/// `Invalid` for an invalid camera.
 pub(crate) fn camera_for(view: &View, volume: &VolumeView, size: ImageSize) -> Result<Camera> {
     let Some(camera) = &view.camera else { return Ok(first_camera(volume, size_of_eye(view, size))) };
     let view::ViewCamera { eye, target, up, projection, .. } = *camera;
@@ -59,26 +59,27 @@ pub(crate) fn camera_for(view: &View, volume: &VolumeView, size: ImageSize) -> R
     Ok(camera)
 }
 
-/// The camera of a picture of this size: the view's own, or one that sees the whole volume where it has none.
+/// Returns the camera of a picture of this size: the view's own, or by default one that shows the whole
+/// volume.
 ///
 /// # Errors
-/// What does not fit in the view.
+/// `Invalid` and others for a view that does not fit the data set.
 pub fn camera_in(view: &View, dataset: &Dataset, size: ImageSize) -> Result<Camera> {
     camera_for(view, &*volume_of(view, dataset)?, size)
 }
 
-/// Size of the picture for one eye: that of the whole picture, or of half of a stereo pair.
+/// Returns the size of the picture for one eye: of the whole picture, or of half of a stereo pair.
 pub(crate) fn size_of_eye(view: &View, size: ImageSize) -> ImageSize {
     if view.stereo.is_some() { stereo::size_of_eye(size) } else { size }
 }
 
-/// A camera as a view carries it.
+/// Converts a camera to that of a view.
 pub(crate) fn shared_camera(camera: &Camera) -> view::ViewCamera {
     let &Camera { eye, target, up, projection, .. } = camera;
     view::ViewCamera { eye, target, up, projection, other: serde_json::Map::new() }
 }
 
-/// A transfer function as the renderer takes it.
+/// Converts a transfer function to that of the renderer.
 ///
 /// # Errors
 /// `Invalid`, for example for an unknown color map.
@@ -94,7 +95,7 @@ pub(crate) fn transfer_of(transfer: &Transfer) -> Result<TransferFunction> {
     Ok(function)
 }
 
-/// The isosurfaces of a view.
+/// Returns the isosurfaces of a view.
 #[expect(clippy::cast_possible_truncation, reason = "opacities are drawn in f32")]
 pub(crate) fn surfaces_of(view: &View) -> Vec<Isosurface> {
     let surface = |s: &view::Surface| Isosurface {
@@ -105,17 +106,17 @@ pub(crate) fn surfaces_of(view: &View) -> Vec<Isosurface> {
     view.surfaces.iter().map(surface).collect()
 }
 
-/// The slices of a view.
+/// Returns the slices of a view.
 pub(crate) fn slices_of(view: &View) -> Vec<Slice> {
     view.slices.iter().map(|slice| Slice { axis: slice.axis, at: slice.at }).collect()
 }
 
-/// The part of the volume that a view shows.
+/// Returns the part of the volume that a view shows.
 pub(crate) fn portion_of(view: &View, volume: &VolumeView) -> Portion {
     Portion::of(clip_of(view, volume), view.mode, &surfaces_of(view), slices_of(view))
 }
 
-/// The clip box in world space: fractions of the box around the volume.
+/// Returns the clip box in world space; the view has fractions of the box around the volume.
 fn clip_of(view: &View, volume: &VolumeView) -> Option<Bounds> {
     let [low, high] = view.clip?;
     let Bounds { min, max } = volume.bounds();
@@ -127,12 +128,12 @@ pub(crate) fn image_size(size: PictureSize) -> ImageSize {
     ImageSize { width: size.width(), height: size.height() }
 }
 
-/// For a picture in which nothing of the volume is in sight.
+/// Returns a transfer function for a picture in which nothing of the volume is in sight.
 pub(crate) fn any_transfer() -> Transfer {
     any_colors(Meaning::Intensity)
 }
 
-/// Default transfer function for values of any meaning, for its colors.
+/// Returns the default transfer function for values of any meaning, for its colors.
 fn any_colors(meaning: Meaning) -> Transfer {
     Transfer::sensible(&Spread::default(), meaning, [256; 3])
 }

@@ -1,4 +1,4 @@
-//! A running session: one data set that people look at together, each from where they like.
+//! Running session: participants view one data set together, each with their own view.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,29 +17,30 @@ use crate::viewer::outbox::OutgoingItem;
 use crate::viewer::shared::{SharedState, WorkProgress, with_shared_camera};
 use crate::viewer::viewer_state::ViewerState;
 
-/// Least memory of a session, bytes: a handful of the largest usual blocks, ready and on their way.
+/// Least memory of a session, bytes: a few of the largest usual blocks, loaded and in flight.
 pub const MIN_MEMORY_BYTES: u64 = 8 << 20;
 
-/// One data set, its blocks, and everybody who looks at it. Each block is fetched once for all of them, and
-/// all pools of blocks together keep to one budget. Where the data turn out to have changed, people go on with
-/// what they are now, as `source` then describes them.
+/// One data set, its blocks, and its participants. Each block is fetched once for all of them, and all pools
+/// of blocks share one memory budget. If the data change, participants continue with the new data, as
+/// `source` then describes them.
 ///
 /// Dropping it ends the session for everybody.
 pub struct Session {
     shared: Arc<SharedState>,
-    /// The feed, what follows changes of the data, and one frame loop per participant.
+    /// Tasks: the feed, the handling of changed data, and one frame loop per participant.
     tasks: Mutex<JoinSet<()>>,
 }
 
 impl Session {
-    /// Begins a session on what `source` describes, with these means (a number: of bytes, all drawn on the CPU); `first_view` is what people see first (`None`: the first volume there is). `work` says
-    /// how far long work behind the source is.
+    /// Starts a session on the data that `source` describes, with these resources (a number means bytes,
+    /// drawn on the CPU). `first_view` is shown first (`None`: the default array). `work` returns the
+    /// progress of long work behind the source.
     ///
     /// Call it within a tokio runtime.
     ///
     /// # Errors
-    /// `TooLarge` below [`MIN_MEMORY_BYTES`], `Unsupported` when there is nothing to draw, and what does not fit
-    /// in `first_view`.
+    /// `TooLarge` below [`MIN_MEMORY_BYTES`], `Unsupported` if there is nothing to draw, and those of an
+    /// invalid `first_view`.
     pub fn begin(
         dataset: Arc<Dataset>,
         source: Arc<dyn Source>,
@@ -50,9 +51,9 @@ impl Session {
         Self::start(dataset, source, resources.into(), first_view, work, None)
     }
 
-    /// Begins a session as rank 0 of several, which draw every picture together: the others
-    /// [`run_worker`](crate::run_worker()). Each has its own memory; all draw on the CPU. When rank 0 is dropped the
-    /// others end.
+    /// Starts a session as rank 0 of several, which draw every picture together: the others call
+    /// [`run_worker`](crate::run_worker()). Each has its own memory; all draw on the CPU. Dropping the
+    /// session ends the other ranks.
     ///
     /// # Errors
     /// Those of [`Session::begin`]; `Invalid` for a rank other than 0.
@@ -89,15 +90,16 @@ impl Session {
         Ok(Self { shared, tasks: Mutex::new(tasks) })
     }
 
-    /// Tells participants which arrays are drawn on other axes than those of the data, where `source` is this one.
+    /// Sets the source that knows which arrays are drawn on other axes than those of the data; participants
+    /// are told.
     #[must_use]
     pub fn telling_axes(self, source: Regridded) -> Self {
-        // There is one source, named once.
+        // A second call has no effect: there is one source.
         _ = self.shared.regridded.set(source);
         self
     }
 
-    /// Somebody takes part, until the participant is dropped.
+    /// Adds a participant, until the returned value is dropped.
     ///
     /// # Errors
     /// `Busy` when the session is full.
@@ -114,12 +116,13 @@ impl Session {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(task);
     }
 
-    /// Describes the data again, because they may have changed, and shows everybody what they are now, if they have.
+    /// Describes the data again, because they may have changed, and shows the new data to all participants if
+    /// they have.
     pub fn describe_again(&self) {
         self.shared.feed.report_stale(StaleHint { data: self.shared.data(), is_certain: false });
     }
 
-    /// The other ranks.
+    /// Returns the launcher of the other ranks.
     #[cfg(test)]
     pub(crate) fn launcher(&self) -> Option<Arc<Launcher>> {
         self.shared.launcher.clone()
@@ -141,7 +144,7 @@ impl Session {
 }
 
 /// # Errors
-/// `TooLarge` when blocks could not even take turns.
+/// `TooLarge` if the memory does not suffice for single blocks.
 pub(crate) fn check_memory(memory_bytes: u64) -> Result<()> {
     if memory_bytes >= MIN_MEMORY_BYTES {
         return Ok(());
@@ -163,17 +166,17 @@ impl fmt::Debug for Session {
 /// Memory use and pending work of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLoad {
-    /// Blocks ready to be drawn, bytes.
+    /// Memory of loaded blocks, bytes.
     pub pool_bytes: usize,
-    /// Limit of these blocks, bytes.
+    /// Limit of the memory of loaded blocks, bytes.
     pub pool_limit_bytes: usize,
-    /// Blocks asked for and not yet ready.
+    /// Blocks requested and not yet placed.
     pub wants_in_flight: usize,
     /// Most bytes that those blocks may have.
     pub bytes_in_flight: u64,
 }
 
-/// Somebody in a session, as their connection sees them. Dropping it leaves.
+/// Participant of a session, as its connection sees it. Dropping it leaves the session.
 pub struct Participant {
     who: ParticipantId,
     shared: Arc<SharedState>,
@@ -181,18 +184,18 @@ pub struct Participant {
 }
 
 impl Participant {
-    /// Their number.
+    /// Returns the participant's number.
     #[must_use]
     pub fn id(&self) -> ParticipantId {
         self.who
     }
 
-    /// A note came from them, as JSON text. Never fails: what is wrong with it is told to them.
+    /// Handles a note, as JSON text. Never fails: the participant is told about errors.
     pub fn note(&self, text: &[u8]) {
         self.shared.note(self.who, text);
     }
 
-    /// The next thing to send to them; `None` when the session has ended. Call it from one place only.
+    /// Returns the next item to send; `None` when the session has ended. Only one task may call it at a time.
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.

@@ -1,4 +1,4 @@
-//! State that all parts of one running session share: the data, the room, the seats, the feed.
+//! State that all parts of a running session share: the data, the room, the viewers and the feed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
@@ -27,17 +27,17 @@ use crate::viewer::scene::{
 };
 use crate::viewer::viewer_state::ViewerState;
 
-/// Pictures drawn at once: each uses all cores, a second one fills the gaps of the first.
+/// Most pictures drawn at once: each uses all cores, a second one fills the gaps of the first.
 pub(crate) const DRAWS_AT_ONCE: usize = 2;
-/// Share of the memory that holds blocks on their way: one part in so many, and a limit in bytes.
+/// Divisor of the memory that gives the part for blocks in flight, and its upper limit in bytes.
 const IN_FLIGHT_SHARE: u64 = 4;
 const MAX_IN_FLIGHT_BYTES: u64 = 256 << 20;
 
-/// How often changed data are described again before somebody is told that it leads nowhere, and how far apart.
+/// Attempts to describe changed data before participants are told that it failed, and the pause between them.
 pub(crate) const DESCRIBE_ATTEMPTS: u32 = 5;
 pub(crate) const DESCRIBE_PAUSE: Duration = Duration::from_secs(1);
 
-/// How far long work behind a session's source is; `None` while nobody works on it.
+/// Progress of long work behind a session's source; `None` while there is none.
 pub type WorkProgress = Arc<dyn Fn(Task) -> Option<Share> + Send + Sync>;
 
 pub(crate) struct SharedState {
@@ -51,7 +51,7 @@ pub(crate) struct SharedState {
     grids: GridBoxCache,
     /// Source that knows which arrays are drawn on other axes than those of the data.
     pub(crate) regridded: OnceLock<Regridded>,
-    /// The other ranks, where several draw.
+    /// Launcher of the other ranks, if several draw.
     pub(crate) launcher: Option<Arc<Launcher>>,
     room_state: Mutex<RoomState>,
 }
@@ -89,7 +89,7 @@ impl SharedState {
         }
     }
 
-    /// Adds the other ranks that draw, if there are any.
+    /// Adds the launcher of other ranks, if there are any.
     pub(crate) fn with_launcher(self, launcher: Option<Launcher>) -> Self {
         Self { launcher: launcher.map(Arc::new), ..self }
     }
@@ -104,7 +104,7 @@ impl SharedState {
         Arc::clone(&self.dataset.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The grids that a view shows as lines.
+    /// Returns the grids that a view shows as lines.
     ///
     /// # Errors
     /// Those of [`GridBoxCache::of`].
@@ -112,11 +112,11 @@ impl SharedState {
         self.grids.of(view, &*self.source, &self.dataset()).await
     }
 
-    /// Whenever the data turn out to have changed, describes them again and shows everybody what they are now.
-    /// For ever.
+    /// Waits for hints about changed data, describes them again and shows the new data to all participants.
+    /// Runs forever.
     ///
     /// # Cancel safety
-    /// Safe: nothing is half done.
+    /// Safe: no state is left half changed.
     pub(crate) async fn follow_changes(&self) {
         let mut stale = self.feed.stale();
         while stale.changed().await.is_ok() {
@@ -130,13 +130,13 @@ impl SharedState {
         }
     }
 
-    /// Which data they are, and in which state.
+    /// Returns the identity and generation of the data.
     pub(crate) fn data(&self) -> (DatasetId, Generation) {
         let dataset = self.dataset();
         (dataset.id, dataset.generation)
     }
 
-    /// Describes the data again, because somebody else sees others; what cannot be described stays.
+    /// Describes the data again, because another rank sees other data; keeps the old description on errors.
     pub(crate) async fn describe_now(&self) {
         if let Ok(new) = self.source.describe().await
             && new.check().is_ok()
@@ -155,7 +155,7 @@ impl SharedState {
                 Ok(new) if (new.id, new.generation) != (old.id, old.generation) => {
                     return self.show_changed(old, new);
                 }
-                // Whoever only guessed has the answer.
+                // The uncertain hint was wrong.
                 Ok(_same) if !has_changed => return,
                 Ok(_same) => {}
                 Err(error) => reason = Some(error.to_string()),
@@ -167,7 +167,7 @@ impl SharedState {
         self.room_state().tell_all(Severity::Error, &text);
     }
 
-    /// Everybody looks at the same place of other data.
+    /// Shows new data to all participants, at the same position.
     fn show_changed(&self, old: &Dataset, new: Arc<Dataset>) {
         *self.dataset.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&new);
         let mut room_state = self.room_state();
@@ -178,7 +178,8 @@ impl SharedState {
         room_state.reshow_views(old, &new);
     }
 
-    /// The arrays that are drawn on other axes than those of the data, as JSON; `None` where nobody can say.
+    /// Returns the arrays that are drawn on other axes than those of the data, as JSON; `None` if this is
+    /// unknown.
     fn drawn(&self) -> Option<Bytes> {
         let drawn = self.regridded.get()?.differing();
         serde_json::to_vec(&drawn).ok().map(Bytes::from)
@@ -205,7 +206,7 @@ impl SharedState {
         room_state.deliver();
     }
 
-    /// A note came from a participant; what is wrong with it is told to them.
+    /// Handles a note of a participant, who is told about errors.
     pub(crate) fn note(&self, from: ParticipantId, text: &[u8]) {
         let note = ParticipantNote::parse(text);
         let mut room_state = self.room_state();
@@ -230,7 +231,7 @@ impl SharedState {
         room_state.deliver();
     }
 
-    /// Changes view number `at` of a participant, if it is still theirs.
+    /// Changes view number `at` of a participant, if it is still their current one.
     pub(crate) fn fill_in(&self, who: ParticipantId, at: u64, fields: &Map<String, Value>) -> Result<()> {
         let mut room_state = self.room_state();
         room_state.room.set(who, at, fields)?;
@@ -258,7 +259,8 @@ impl RoomState {
         self.deliver();
     }
 
-    /// Gives every view a new number, as if its owner had asked for it once more, moves those whose array is gone, and says so.
+    /// Gives every view a new number, as if its owner had requested it again, moves those whose array is
+    /// gone, and tells the participants.
     fn reshow_views(&mut self, old: &Dataset, new: &Dataset) {
         if let Some(first) = first_view_in_changed(self.room.first_view(), old, new) {
             self.room.set_first_view(first);
@@ -268,7 +270,7 @@ impl RoomState {
             let Some((seq, view)) = self.room.view(person.id) else { continue };
             let fields = view.in_changed(old, new);
             let text = change_message(meaning, &view.array, fields.get("array").and_then(Value::as_str));
-            // One message: a second one would take the place of the first.
+            // A single message: a second one would replace it.
             let (severity, text) = match self.room.set(person.id, seq, &fields) {
                 Ok(_) => (Severity::Info, text),
                 Err(error) => (Severity::Warning, format!("{text} Your view does not fit: {error}.")),
@@ -284,7 +286,7 @@ impl RoomState {
         }
     }
 
-    /// Hands on what the room says.
+    /// Delivers the events of the room.
     fn deliver(&mut self) {
         while let Some(event) = self.room.poll_event() {
             match event {
@@ -302,8 +304,8 @@ impl RoomState {
     }
 }
 
-/// Message to everybody after the data set has changed: the meaning that values have now, if only that changed; the array that is gone
-/// and the one shown in its place, if any.
+/// Returns the message to all participants after the data set has changed: the new meaning of values, if only
+/// that changed; the array that is gone and the one shown instead, if any.
 fn change_message(meaning: Option<&str>, seen: &str, instead: Option<&str>) -> String {
     let gone = |shown| format!("`{seen}` is gone, and this is `{shown}`");
     match (meaning, instead.map(gone)) {
@@ -314,9 +316,9 @@ fn change_message(meaning: Option<&str>, seen: &str, instead: Option<&str>) -> S
     }
 }
 
-/// As what the values are taken now, where that changed and the data did not.
+/// Returns the new meaning of the values, if that changed and the data did not.
 fn meaning_now(old: &Dataset, new: &Dataset) -> Option<&'static str> {
-    // Those of which a person may say it.
+    // Meanings that users can choose.
     let is_sayable = |array: &&ArrayInfo| {
         array.axes.len() > 1 && matches!(array.meaning, Meaning::Intensity | Meaning::Labels)
     };
@@ -335,7 +337,8 @@ fn meaning_now(old: &Dataset, new: &Dataset) -> Option<&'static str> {
     })
 }
 
-/// The view that people who come later see first, once the data set `old` has become `new`; `None` where nothing can be drawn any more.
+/// Returns the first view of later participants, once the data set `old` has become `new`; `None` if nothing
+/// can be drawn any more.
 fn first_view_in_changed(first: &View, old: &Dataset, new: &Dataset) -> Option<View> {
     let changed = first.merged(&first.in_changed(old, new));
     changed
@@ -344,7 +347,8 @@ fn first_view_in_changed(first: &View, old: &Dataset, new: &Dataset) -> Option<V
         .ok()
 }
 
-/// A view for everybody: with a camera, unless the volume is flat, which gets one for each window, so that it fills it.
+/// Adds a camera to a shared view, unless the volume is flat: then each window gets its own camera, so that
+/// the volume fills it.
 ///
 /// # Errors
 /// Those of [`check`].
@@ -361,7 +365,7 @@ pub(crate) fn with_shared_camera(view: View, dataset: &Dataset) -> Result<View> 
 /// Checks that a view fits the data set and can be drawn.
 ///
 /// # Errors
-/// What does not fit.
+/// `Invalid` and others for a view that does not fit the data set.
 pub(crate) fn check(view: &View, dataset: &Dataset) -> Result<()> {
     let volume = volume_of(view, dataset)?;
     camera_of(view, &volume)?;

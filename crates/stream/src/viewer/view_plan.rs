@@ -1,4 +1,4 @@
-//! Aiming: from a view to the blocks that its picture wants, within one participant's share of memory.
+//! Planning of a view: the blocks that its picture needs within one participant's share of the memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::viewer::scene::{
     surfaces_of, transfer_of, volume_of,
 };
 
-/// A view made ready for drawing.
+/// View prepared for drawing.
 pub(crate) struct ViewPlan {
-    /// State of the data set when the aim was made.
+    /// Description of the data set when the plan was made.
     pub(crate) dataset: Arc<Dataset>,
     pub(crate) view: Arc<View>,
     pub(crate) size: ImageSize,
     /// Memory that this participant may use for blocks, bytes.
     pub(crate) share_bytes: usize,
-    /// Limit within which the blocks were chosen, bytes: where several ranks draw, the memory that all of
-    /// them may use together.
+    /// Limit within which the blocks were chosen, bytes: with several ranks the memory of all of them
+    /// together.
     pub(crate) most_bytes: usize,
     pub(crate) subscription: VolumeSubscription,
     pub(crate) demand: Arc<Demand>,
-    /// Demand for the array that gives the colors, where that is another one.
+    /// Demand for the array that gives the colors, if that is another one.
     pub(crate) color_by: Option<ColorByDemand>,
     pub(crate) camera: Camera,
     pub(crate) portion: Portion,
@@ -44,29 +44,30 @@ pub(crate) struct ColorByDemand {
     pub(crate) most_bytes: usize,
 }
 
-/// How far a look at a view reaches.
+/// Limit of the demand of a view.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum DemandLimit {
-    /// To what the memory of so many hosts like this one takes.
+    /// Memory of this number of hosts like this one.
     Memory { hosts: usize },
-    /// As far as somebody else has looked, and at what gives the colors.
+    /// Levels that another rank chose, for the array shown and for the one that gives the colors.
     Given { own: LevelChoice, color_by: Option<LevelChoice> },
 }
 
-/// How sharply somebody looks at an array.
+/// Level that was chosen for an array.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct LevelChoice {
     /// Number of the level that memory and screen allow.
     pub(crate) number: u8,
-    /// Within which blocks were chosen, bytes.
+    /// Limit within which blocks were chosen, bytes.
     pub(crate) most_bytes: usize,
 }
 
 impl ViewPlan {
-    /// Aims `who` at `view` and wishes for what is lacking; `old` is what they looked at so far. Blocks the thread.
+    /// Plans `view` for `who` and requests the missing blocks; `old` is their previous subscription. Blocks
+    /// the thread.
     ///
     /// # Errors
-    /// When the view does not fit the data set.
+    /// `Invalid` and others for a view that does not fit the data set.
     pub(crate) fn new(
         volumes: &Arc<Volumes>,
         feed: &Feed,
@@ -82,10 +83,10 @@ impl ViewPlan {
         Ok(view_plan)
     }
 
-    /// Creates an aim that reaches as far as `demand_limit` says, without wishing for its blocks yet.
+    /// Plans a view within `demand_limit` without requesting its blocks. Blocks the thread.
     ///
     /// # Errors
-    /// As [`ViewPlan::new`].
+    /// Those of [`ViewPlan::new`].
     pub(crate) fn prepare(
         volumes: &Arc<Volumes>,
         dataset: Arc<Dataset>,
@@ -99,7 +100,8 @@ impl ViewPlan {
         let camera = camera_for(&view, &volume, size)?;
         let portion = portion_of(&view, &volume);
         let color_by_volume = color_by_volume_of(&view, &dataset)?;
-        // Old guards are dropped after the new ones are there: others see no change in between.
+        // Old subscriptions are dropped after the new ones exist, so that their number does not change in
+        // between.
         let mut old: Vec<VolumeSubscription> = old.into_iter().flat_map(VolumeSubscription::split).collect();
         let mut subscribe =
             |volume: &Arc<VolumeView>| match old.iter().position(|old| *old.volume.view == **volume) {
@@ -146,7 +148,7 @@ impl ViewPlan {
         })
     }
 
-    /// Demands what fits so many bytes, at a coarser level if need be.
+    /// Demands what fits `most_bytes`, at a coarser level if necessary.
     ///
     /// # Errors
     /// Those of [`render::demand_of`].
@@ -158,8 +160,8 @@ impl ViewPlan {
         Ok(())
     }
 
-    /// Does the same for the array that gives the colors, where that is another one: demands what fits
-    /// `most_bytes`, at a coarser level if need be.
+    /// Demands of the array that gives the colors, if that is another one, what fits `most_bytes`, at a
+    /// coarser level if necessary.
     ///
     /// # Errors
     /// Those of [`render::demand_of`].
@@ -173,13 +175,13 @@ impl ViewPlan {
         Ok(())
     }
 
-    /// Wishes for what is lacking of what it demands. Blocks the thread.
+    /// Requests the missing blocks of its demand. Blocks the thread.
     pub(crate) fn request_blocks(&self, feed: &Feed, who: ParticipantId) {
         let color_by = self.color_by.as_ref().map(|color_by| &color_by.demand);
         feed.request(who, || self.subscription.set_demands(&self.demand, color_by));
     }
 
-    /// How sharply its arrays are looked at: its own, and what gives the colors.
+    /// Returns the levels chosen for the array shown and for the one that gives the colors.
     pub(crate) fn level_choices(&self) -> (LevelChoice, Option<LevelChoice>) {
         let own = LevelChoice { number: self.demand.wanted, most_bytes: self.most_bytes };
         let level_choice = |color_by: &ColorByDemand| LevelChoice {
@@ -189,25 +191,25 @@ impl ViewPlan {
         (own, self.color_by.as_ref().map(level_choice))
     }
 
-    /// The volume that gives the colors, and what is wanted of it.
+    /// Returns the volume that gives the colors, and its demand.
     pub(crate) fn color_by_demand(&self) -> Option<(&Arc<VolumeView>, &Demand)> {
         let (subscription, color_by) = self.subscription.color_by.as_ref().zip(self.color_by.as_ref())?;
         Some((&subscription.volume.view, &color_by.demand))
     }
 
-    /// How many blocks it demands.
+    /// Returns the number of blocks demanded.
     pub(crate) fn blocks_total(&self) -> u64 {
         (self.demand.blocks.len() + self.color_by.as_ref().map_or(0, |color_by| color_by.demand.blocks.len()))
             as u64
     }
 
-    /// Number of the array in the description.
+    /// Returns the number of the array in the description.
     pub(crate) fn array(&self) -> u32 {
         self.subscription.volume.view.key(0, [0; 3]).array
     }
 
-    /// Returns its scene with the transfer function and the colors of a view; a view without a transfer function
-    /// gets a default one.
+    /// Returns the scene with the transfer function and the colors of `view`; a view without a transfer
+    /// function gets a default one.
     pub(crate) fn scene(&self, view: &View) -> Result<Scene> {
         let color_by = view.color_by.as_ref().zip(self.color_by_demand());
         let color_by = color_by.map(|(by, (volume, demand))| color_by_of(by, volume, demand.wanted));
@@ -229,7 +231,7 @@ impl ViewPlan {
         })
     }
 
-    /// True when this is still the right aim for another view and size: the same blocks from the same place.
+    /// Returns true if this plan also serves another view and size: the same blocks from the same camera.
     pub(crate) fn serves(&self, dataset: &Arc<Dataset>, view: &View, size: ImageSize) -> bool {
         let old = &*self.view;
         self.size == size
@@ -247,7 +249,8 @@ fn color_by_position(view: &View) -> Option<(&String, &BTreeMap<String, u64>)> {
     view.color_by.as_ref().map(|by| (&by.array, &by.at))
 }
 
-/// The level of what gives the colors that is as fine as the one that a view asks for, if there is such a one.
+/// Returns the level of the array that gives the colors with the resolution of the level that a view
+/// requests, if there is one.
 pub(crate) fn level_in(view: &View, own: &VolumeView, color_by: &VolumeView) -> Option<u8> {
     let asked = own.levels.iter().find(|level| Some(level.number) == view.level)?;
     let is_alike = |level: &&ViewLevel| {
@@ -257,7 +260,7 @@ pub(crate) fn level_in(view: &View, own: &VolumeView, color_by: &VolumeView) -> 
     color_by.levels.iter().find(is_alike).map(|level| level.number)
 }
 
-/// Returns the blocks that a picture of a view wants, or both pictures of a stereo pair.
+/// Returns the blocks that a picture of a view needs, or both pictures of a stereo pair.
 ///
 /// `volume` is the one that the view shows or the one that gives its colors.
 ///

@@ -1,6 +1,6 @@
-//! One participant's seat: where what they want now meets the loop that draws for them.
+//! State of one viewer: the newest request, which the frame loop reads, and the outbox.
 //!
-//! Newest wins: a new view takes the place of the one before, so nothing queues up.
+//! A new request replaces the one before, so nothing queues up.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,27 +11,27 @@ use view::View;
 
 use crate::viewer::outbox::ViewerOutbox;
 
-/// View that a participant wants to see, and how.
+/// View that a participant requests, and its presentation.
 #[derive(Clone, Debug)]
 pub(crate) struct ViewerRequest {
     /// Number of the view.
     pub(crate) seq: u64,
     pub(crate) view: Arc<View>,
     pub(crate) says_moving: bool,
-    /// When the view last changed.
+    /// Time of the last change of the view.
     pub(crate) changed_at: Instant,
     pub(crate) size: PictureSize,
-    /// The newest frame they have shown.
+    /// Newest frame that the participant has shown.
     pub(crate) shown: u64,
-    /// They asked for an exact picture.
+    /// The participant requested an exact picture.
     pub(crate) wants_still: bool,
 }
 
-/// Seat of one participant: holds their newest wishes for the loop that draws for them.
+/// State of one viewer, shared with its frame loop.
 pub(crate) struct ViewerState {
-    /// `None` once they left.
+    /// Newest request; `None` after the participant left.
     request: Mutex<Option<ViewerRequest>>,
-    /// Something changed.
+    /// Notified after each change.
     pub(crate) wake: Notify,
     pub(crate) outbox: ViewerOutbox,
 }
@@ -50,12 +50,12 @@ impl ViewerState {
         Self { request: Mutex::new(Some(request)), wake: Notify::new(), outbox: ViewerOutbox::default() }
     }
 
-    /// Returns the current wishes; `None` once they left.
+    /// Returns the newest request; `None` after the participant left.
     pub(crate) fn request(&self) -> Option<ViewerRequest> {
         self.request.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes what is wanted and wakes the loop.
+    /// Changes the request and wakes the frame loop.
     pub(crate) fn change(&self, f: impl FnOnce(&mut ViewerRequest)) {
         if let Some(request) = self.request.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             f(request);
@@ -63,7 +63,7 @@ impl ViewerState {
         self.wake.notify_one();
     }
 
-    /// They left.
+    /// Marks the participant as gone.
     pub(crate) fn leave(&self) {
         *self.request.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.outbox.close();

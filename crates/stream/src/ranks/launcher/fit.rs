@@ -1,4 +1,4 @@
-//! Cutting a volume so that each rank's share fits its memory.
+//! Division of a volume such that each rank's share fits its memory.
 
 use array::Result;
 use compose::{Balance, KdTree};
@@ -6,11 +6,12 @@ use compose::{Balance, KdTree};
 use super::share::ShareDemand;
 use crate::viewer::view_plan::ViewPlan;
 
-/// How often a coarser level is tried because shares do not fit the memory of one rank.
+/// Attempts with coarser levels if shares do not fit the memory of one rank.
 const ATTEMPTS: u32 = 8;
 
-/// Cuts the volume for the picture of an aim, or keeps a tree that is `known` where its shares fit, and has the aim demand coarser
-/// levels as long as a share does not fit one rank's memory: shares have as much work, not as many blocks. Blocks the thread.
+/// Divides the volume for the picture of a view plan, or keeps the `known` tree if its shares fit; demands
+/// coarser levels as long as a share does not fit one rank's memory, since shares have equal work, not equal
+/// numbers of blocks. Blocks the thread.
 ///
 /// # Errors
 /// Those of [`Balance::cut`] and [`render::demand`].
@@ -42,7 +43,7 @@ pub(crate) fn fit(
         if own_fits {
             known = Some(tree);
         } else if !is_known {
-            // Of a tree for another view that says nothing: it is cut anew first.
+            // The known tree may be of another view: divide anew before demanding coarser levels.
             let bytes = view_plan.demand.pool_bytes.min(view_plan.most_bytes);
             view_plan.demand_within(affordable(bytes, view_plan.share_bytes, own_bytes))?;
         }
@@ -50,14 +51,15 @@ pub(crate) fn fit(
     unreachable!("the last attempt returns")
 }
 
-/// How many of so many bytes all ranks can have together, where the largest share of them takes `largest` and may take `share`.
+/// Returns the bytes that all ranks can have together, if the largest share of `bytes` takes `largest` and
+/// may take `share`.
 fn affordable(bytes: usize, share: usize, largest: usize) -> usize {
     let all = bytes as u128 * share as u128 / largest.max(1) as u128;
     usize::try_from(all).unwrap_or(usize::MAX)
 }
 
-/// Largest memory that one rank needs for the blocks of its share, bytes: for those of the array shown, and
-/// for those that give the colors.
+/// Returns the largest memory that one rank needs for the blocks of its share, bytes: for the array shown,
+/// and for the one that gives the colors.
 fn largest_share(view_plan: &ViewPlan, tree: &KdTree) -> Result<[usize; 2]> {
     (0..tree.ranks()).try_fold([0; 2], |[own, color_by], rank| {
         let [other, other_color_by] = ShareDemand::of(view_plan, tree, rank)?.pool_bytes();

@@ -1,20 +1,20 @@
-//! Ranks that draw the pictures of a session, or of a film, together, view after view.
+//! Drawing of sessions and films by several ranks, as seen from rank 0.
 //!
-//! Rank 0 has the people: sessions, viewers, pace. It tells all others one [`RankOrder`] after another, by one small broadcast
-//! each, and all take part in what follows from it; so there is one order of pictures, and nobody waits in an exchange that
-//! others have left. The others [`run_worker`](crate::run_worker()).
+//! Rank 0 owns sessions, viewers and pacing. It broadcasts one [`RankOrder`] after another, and all ranks
+//! take part in what each order requires. This gives one order of pictures, and no rank waits in an exchange
+//! that others have left. The other ranks call [`run_worker`](crate::run_worker()).
 //!
 //! ```text
-//!   rank 0    view -> fit, cut -> Look ------> Outlook ------> Draw ----> join strips -> viewer
-//!                                  | share        ^ lacking     | cast, exchange  ^
+//!   rank 0    view -> fit, cut -> PlanView --> ReportBlocks -> Draw ----> join strips -> viewer
+//!                                  | share        ^ missing     | cast, composite ^
 //!   others                         '-> wants -> blocks -------->'---- encode -----'
 //! ```
 //!
-//! [Films](crate::Film) are drawn so too, with nobody looking: rank 0 waits until no rank lacks anything, and is given pixels
-//! ([`PixelPrecision`]) instead of strips. Who looks are their two places, by turns.
+//! [Films](crate::Film) are drawn in the same way, without viewers: rank 0 waits until no rank lacks blocks,
+//! and receives pixels ([`PixelPrecision`]) instead of strips. The film's two participants alternate.
 //!
-//! That a picture is not wanted any more is said beside the orders, by a lane of its own: whoever hears it casts nothing more
-//! but goes on exchanging, so that the picture ends everywhere, only sooner.
+//! Cancellations of pictures use a second channel beside the orders: a rank that receives one casts no more
+//! but continues the exchange, so that the picture ends at all ranks, only sooner.
 
 mod fit;
 mod order;
@@ -52,29 +52,30 @@ pub(crate) use rank_group::LaunchedRanks;
 pub use rank_group::RankGroup;
 pub(crate) use share::{ShareDemand, coarsest_demand};
 
-/// How often rank 0 asks the others how many blocks they lack, while they lack some.
+/// Interval at which rank 0 asks the others for missing blocks, while there are some in flight.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Interval of these questions while no lacking block is under way: failed ones are tried again from time to
-/// time.
+/// Interval of the same question while all missing blocks have failed: these are retried at long intervals.
 pub(crate) const FAILED_POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// The busiest rank's work over the average rank's up to which shares stay as they are: each change has blocks fetched anew.
+/// Work of the busiest rank over that of the average rank up to which shares are kept: new shares make ranks
+/// fetch other blocks.
 const MAX_IMBALANCE: f64 = 1.2;
-/// Pictures by the same shares, however uneven: guessing anew takes about as long as one in motion.
+/// Pictures with the same shares, however uneven: estimating the work takes about as long as a picture of a
+/// moving view.
 const MIN_PICTURES_BETWEEN_CUTS: u64 = 3;
 
-/// How the ranks of a session or a film reach one another.
+/// Channels between the ranks of a session or a film.
 #[derive(Clone)]
 pub struct RankChannels {
     /// Channel for all work that the ranks do together.
     pub work: Arc<dyn Communicator>,
     /// Second channel between the same ranks; its messages can overtake those of `work`.
     pub news: Arc<dyn Communicator>,
-    /// How they put pictures together; the same at all of them.
+    /// Compositing method; the same at all ranks.
     pub method: Method,
 }
 
 impl RankChannels {
-    /// Returns the schedule of messages by which the ranks put pictures together.
+    /// Returns the compositing schedule.
     ///
     /// # Errors
     /// Those of [`Schedule::new`].
@@ -89,21 +90,21 @@ impl fmt::Debug for RankChannels {
     }
 }
 
-/// Rank 0's hold on the others.
+/// Rank 0's handle for the other ranks.
 pub(crate) struct Launcher {
     ranks: RankChannels,
     schedule: Schedule,
     state: Mutex<OrderState>,
-    /// The picture that is being drawn.
+    /// Participant and number of the picture that is being drawn.
     drawing: Mutex<Option<(ParticipantId, u64)>>,
     /// Participants who left and whom the other ranks have not been told to forget yet.
     departed: Mutex<Vec<ParticipantId>>,
 }
 
-/// State that is kept from order to order; only the holder of its lock gives orders.
+/// State that is kept between orders; only the holder of its lock sends orders.
 #[derive(Default)]
 struct OrderState {
-    /// Pictures so far.
+    /// Number of pictures so far.
     pictures: u64,
     participants: BTreeMap<ParticipantId, ParticipantShares>,
 }
@@ -111,7 +112,7 @@ struct OrderState {
 /// Shares of the ranks in a participant's pictures.
 #[derive(Clone)]
 struct ParticipantShares {
-    /// View for which the shares were last used; then the volume in it and the state of the data.
+    /// View for which the shares were last used, its volume, and the state of the data.
     last_view: Arc<View>,
     volume: Arc<VolumeView>,
     data: (DatasetId, Generation),
@@ -120,16 +121,16 @@ struct ParticipantShares {
     record: ShareRecord,
     /// Work of this rank for each block of the last picture, in samples drawn.
     block_work: Vec<(BlockKey, f64)>,
-    /// Blocks that this rank needs.
+    /// Number of blocks that this rank needs.
     wanted: u64,
 }
 
-/// How shares have done since they were cut.
+/// Performance of shares since the volume was divided.
 #[derive(Clone, Copy)]
 struct ShareRecord {
-    /// The busiest rank's work for the last picture over the average rank's.
+    /// Work of the busiest rank for the last picture over that of the average rank.
     imbalance: f64,
-    /// Pictures since, and the number of the view they were cut for.
+    /// Number of pictures since the division, and number of the view it was made for.
     pictures: u64,
     seq: u64,
 }
@@ -139,12 +140,12 @@ impl ShareRecord {
         Self { imbalance: 1.0, pictures: 0, seq }
     }
 
-    /// Whether shares should be cut anew for a view.
+    /// Returns true if the volume should be divided anew for a view.
     fn is_uneven(&self, seq: u64) -> bool {
         self.imbalance > MAX_IMBALANCE && self.seq != seq && self.pictures >= MIN_PICTURES_BETWEEN_CUTS
     }
 
-    /// Another picture, that took ranks so much work each.
+    /// Records the work of each rank for a picture.
     fn add(&mut self, works: impl IntoIterator<Item = f64>) {
         let (most, sum, count) = works.into_iter().fold((0.0, 0.0, 0.0), |(most, sum, count), work| {
             (f64::max(most, work), sum + work, count + 1.0)
@@ -174,12 +175,12 @@ impl Launcher {
         Ok(Self { ranks, schedule, state, drawing, departed })
     }
 
-    /// Aims `who` at a view, and has every rank fetch its share of what is lacking. Shares stay as they are, from time step to time step
-    /// too, unless they were uneven: then they are cut anew, by what the last picture took. Who has none yet begins with those of
-    /// `like`. Blocks the thread.
+    /// Plans a view for `who`, and makes every rank fetch its share of the missing blocks. Shares are kept,
+    /// also between time steps, unless they were uneven: then the volume is divided anew, by the work of the
+    /// last picture. A new participant starts with the shares of `like`. Blocks the thread.
     ///
     /// # Errors
-    /// Those of [`ViewPlan::prepare`] and [`fit`], and of the communicator.
+    /// Those of [`ViewPlan::prepare`], [`fit`] and the communicator.
     pub(crate) fn plan_view(
         &self,
         shared: &SharedState,
@@ -229,8 +230,8 @@ impl Launcher {
         Ok(view_plan)
     }
 
-    /// Shares for a view of another time step, of which nothing is here yet that would say where work is: cut by what is here of the
-    /// `old` one. `None` for a view of the same.
+    /// Divides the volume for a view of another time step, of which no block is loaded yet, by the blocks of
+    /// the `old` time step. Returns `None` for a view of the same time step.
     fn cut_before(
         &self,
         shared: &SharedState,
@@ -244,7 +245,7 @@ impl Launcher {
             return Ok(None);
         }
         let Some(subscription) = old.take() else { return Ok(None) };
-        // Whose colors they are says nothing of work.
+        // Colors by another array do not change the work.
         let before = View { time: last_view.time, at: last_view.at.clone(), color_by: None, ..view.clone() };
         let before = Arc::new(before);
         let mut view_plan = ViewPlan::prepare(
@@ -261,22 +262,23 @@ impl Launcher {
         Ok(Some(tree))
     }
 
-    /// All ranks' memory.
+    /// Returns the limit of demands: the memory of all ranks.
     pub(crate) fn demand_limit(&self) -> DemandLimit {
         DemandLimit::Memory { hosts: self.ranks.work.size() }
     }
 
-    /// Whether the shares of a participant should be cut anew for a view, which is not the one they were cut for.
+    /// Returns true if the volume should be divided anew for a view other than the one it was divided for.
     pub(crate) fn is_uneven(&self, who: ParticipantId, seq: u64) -> bool {
-        // Whoever is busy with orders will know better in a moment.
+        // While orders are being sent the answer is about to change.
         let Ok(state) = self.state.try_lock() else { return false };
         state.participants.get(&who).is_some_and(|shares| shares.record.is_uneven(seq))
     }
 
-    /// How many blocks `who` lacks at all ranks together, one that two lack twice, and what is wrong with some. Blocks the thread.
+    /// Returns the number of blocks that `who` lacks at all ranks together, and the failures among them;
+    /// blocks that two ranks lack count twice. Blocks the thread.
     ///
     /// # Errors
-    /// Why another rank cannot draw the view; those of the communicator.
+    /// Reason why another rank cannot draw the view; those of the communicator.
     pub(crate) fn block_status(&self, shared: &SharedState, who: ParticipantId) -> Result<BlockStatus> {
         let state = self.state()?;
         let wanted = state.participants.get(&who).map_or(0, |shares| shares.wanted);
@@ -291,10 +293,10 @@ impl Launcher {
         Ok(all)
     }
 
-    /// Draws a picture of what `who` is aimed at, encoded by all ranks. Blocks the thread.
+    /// Draws a picture of the planned view of `who`, encoded by all ranks. Blocks the thread.
     ///
     /// # Errors
-    /// The worst of all ranks'; `Cancelled` for a picture that was [withdrawn](Self::withdraw).
+    /// Most severe error of all ranks; `Cancelled` for a picture that was [withdrawn](Self::withdraw).
     pub(crate) fn draw(
         &self,
         who: ParticipantId,
@@ -310,10 +312,11 @@ impl Launcher {
         }
         let mut state = self.state()?;
         let number = state.pictures + 1;
-        // Also of one that is withdrawn at once: others may hear of that, and must not take the next one for it.
+        // A picture that is cancelled at once needs a number too: other ranks must not apply its cancellation
+        // to the next one.
         state.pictures = number;
         *self.drawing() = Some((who, number));
-        // Whoever withdraws it says so before looking whether it is drawn.
+        // The flag is set before `drawing` is read, so that no cancellation is missed.
         let drawn = if cancel.is_cancelled() {
             Err(Error::new(ErrorKind::Cancelled, "the picture was withdrawn"))
         } else {
@@ -342,7 +345,7 @@ impl Launcher {
             let strip = strip_of(&part, plan, view.background)?;
             Ok((strip, part))
         });
-        // The others send what they have, whatever became of this rank's part.
+        // The other ranks send their results even if this rank failed.
         let theirs: Vec<Strip> = (1..ranks.size())
             .map(|rank| Strip::from_message(&ranks.receive(rank)?))
             .collect::<Result<_>>()?;
@@ -353,10 +356,11 @@ impl Launcher {
         Ok((joined(plan.codec, scene.size, strips)?, part.tally.fidelity(scene)?))
     }
 
-    /// Draws a finished picture of what `who` is aimed at, of which each rank [has](Self::block_status) all that it needs. Blocks the thread.
+    /// Draws a finished picture of the planned view of `who`, for which each rank [has](Self::block_status)
+    /// all its blocks. Blocks the thread.
     ///
     /// # Errors
-    /// The worst of all ranks'.
+    /// Most severe error of all ranks.
     pub(crate) fn finish(
         &self,
         who: ParticipantId,
@@ -372,7 +376,7 @@ impl Launcher {
         self.send_order(&RankOrder::Finish { who, view: view.clone(), pixels })?;
         let ranks = &*self.ranks.work;
         let own = PictureParts::drawn(ranks, drawable, (scene, view), &shares.tree, &self.schedule, cancel);
-        // The others send what they have, whatever became of this rank's part.
+        // The other ranks send their results even if this rank failed.
         let mut works = (1..ranks.size())
             .map(|rank| assembly.insert(&ranks.receive(rank)?))
             .collect::<Result<Vec<f64>>>()?;
@@ -384,8 +388,8 @@ impl Launcher {
         Ok(frame)
     }
 
-    /// Nobody wants the picture that is drawn for `who` any more; its flag was set before. Waits for nobody for long: the others
-    /// listen all the time.
+    /// Cancels the picture that is being drawn for `who`, whose flag must be set already. Does not wait long,
+    /// since the other ranks always receive on this channel.
     ///
     /// # Errors
     /// Those of the communicator.
@@ -399,7 +403,8 @@ impl Launcher {
         }
     }
 
-    /// `who` looks away. The others hear it at once, or with the next order where one is under way.
+    /// Removes a participant. The other ranks are told at once, or before the next order if one is being
+    /// sent.
     pub(crate) fn forget(&self, who: ParticipantId) {
         self.departed.lock().unwrap_or_else(PoisonError::into_inner).push(who);
         if let Ok(mut state) = self.state.try_lock()
@@ -417,7 +422,7 @@ impl Launcher {
         })
     }
 
-    /// The right to give orders.
+    /// Locks the state for sending orders.
     fn state(&self) -> Result<MutexGuard<'_, OrderState>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.forget_departed(&mut state)?;
@@ -432,20 +437,20 @@ impl Launcher {
         broadcast(&*self.ranks.work, order.to_message()?).map(drop)
     }
 
-    /// The busiest rank's work for a participant's last picture over the average rank's.
+    /// Returns the work of the busiest rank for a participant's last picture over that of the average rank.
     #[cfg(test)]
     pub(crate) fn imbalance_of(&self, who: ParticipantId) -> Option<f64> {
         self.state.lock().expect("whole").participants.get(&who).map(|shares| shares.record.imbalance)
     }
 
-    /// The shares of a participant.
+    /// Returns the shares of a participant.
     #[cfg(test)]
     pub(crate) fn tree_of(&self, who: ParticipantId) -> Option<KdTree> {
         self.state.lock().expect("whole").participants.get(&who).map(|shares| shares.tree.clone())
     }
 }
 
-/// The others go home.
+/// Ends the other ranks.
 impl Drop for Launcher {
     fn drop(&mut self) {
         let ended = self.send_order(&RankOrder::End).and(broadcast(&*self.ranks.news, Vec::new()));
@@ -460,10 +465,10 @@ pub(crate) fn by_strips(schedule: &Schedule) -> Schedule {
     schedule.clone().by_rows(STRIP_UNIT)
 }
 
-/// Returns the scene of an aim, with the size and the quality of a plan.
+/// Returns the scene of a view plan, with the size and the quality of a frame plan.
 ///
 /// # Errors
-/// `Invalid` for a transfer function that is none.
+/// `Invalid` for an invalid transfer function.
 pub(crate) fn scene_for(view_plan: &ViewPlan, plan: &FramePlan) -> Result<Scene> {
     let size = ImageSize { width: plan.width, height: plan.height };
     let scene = Scene { size, ..view_plan.scene(&view_plan.view)? };
@@ -471,14 +476,14 @@ pub(crate) fn scene_for(view_plan: &ViewPlan, plan: &FramePlan) -> Result<Scene>
     Ok(Scene { quality, ..scene })
 }
 
-/// The quality of a scene that moves, by what its pixels span where the camera looks at.
+/// Returns the quality for a moving scene, by the size of a pixel at the camera's target.
 fn moving(scene: &Scene) -> Result<Quality> {
     let pixel_world = scene.camera.height_at_target() / f64::from(scene.size.height.max(1));
     let step_world = scene.view.step_world(scene.view.level_index_of(scene.finest_level)?, 1.0);
     Ok(Quality::moving(pixel_world / step_world))
 }
 
-/// This rank's rows of a picture, encoded.
+/// Encodes this rank's rows of a picture.
 pub(crate) fn strip_of(part: &compose::Composed, plan: &FramePlan, background: [u8; 3]) -> Result<Strip> {
     let mut strip = Strip::encoded(plan.codec, &part.image(), part.region.top, background)?;
     strip.work = part.work.iter().map(|(_, work)| work).sum();
@@ -486,8 +491,9 @@ pub(crate) fn strip_of(part: &compose::Composed, plan: &FramePlan, background: [
 }
 
 impl BlockStatus {
-    /// As one host knows it of itself, of `total` blocks: those that several ranks need are counted in proportion. Something is
-    /// there as soon as any block is, all once every block is, and what is under way somewhere is never taken for failed.
+    /// Converts to the numbers of a single host with `total` blocks; blocks that several ranks need are
+    /// scaled down. Some blocks count as loaded as soon as any is, all of them only when every block is, and
+    /// blocks in flight somewhere never count as failed.
     pub(crate) fn within(&self, total: u64) -> (u64, FailedBlocks) {
         let shown = |count: u64| {
             let exact = u128::from(count) * u128::from(total);
@@ -507,7 +513,7 @@ impl BlockStatus {
         (lacking, failed_blocks)
     }
 
-    /// When to ask again; `None` when nothing is lacking.
+    /// Returns the time after which to ask again; `None` when no block is missing.
     pub(crate) fn poll_after(&self) -> Option<Duration> {
         match (self.lacking, self.failed) {
             (0, _) => None,
@@ -516,7 +522,7 @@ impl BlockStatus {
         }
     }
 
-    /// Returns the combined outlook of all ranks at rank 0.
+    /// Combines the status of all ranks at rank 0.
     pub(crate) fn combined(self, ranks: &dyn Communicator) -> Result<Self> {
         let all = reduce(ranks, self.to_message()?, |a, b| {
             Self::from_message(&a)?.and(Self::from_message(&b)?).to_message()

@@ -10,66 +10,66 @@ use crate::loading::loader::FailedBlocks;
 use crate::viewer::pace::FramePlan;
 use crate::viewer::view_plan::LevelChoice;
 
-/// Next action of all ranks.
+/// Order to all ranks.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RankOrder {
-    /// Fetch what your share of a view lacks.
+    /// Fetch the missing blocks of this rank's share of a view.
     #[serde(rename = "Look")]
     PlanView {
         who: ParticipantId,
         #[serde(rename = "wish")]
         assignment: ViewAssignment,
     },
-    /// Say what the blocks of the last picture took.
+    /// Report the work of the blocks of the last picture.
     #[serde(rename = "Tell")]
     ReportWork { who: ParticipantId },
-    /// Say how many blocks are lacking.
+    /// Report the number of missing blocks.
     #[serde(rename = "Outlook")]
     ReportBlocks { who: ParticipantId },
-    /// Draw a picture: cast, exchange, encode, hand over.
+    /// Draw a picture: cast, composite, encode, send.
     Draw { who: ParticipantId, number: u64, view: View, plan: FramePlan },
-    /// Draw a finished picture, of which all blocks are there: cast, exchange, hand over.
+    /// Draw a finished picture, of which all blocks are loaded: cast, composite, send.
     Finish { who: ParticipantId, view: View, pixels: PixelPrecision },
-    /// They left.
+    /// Forget a participant who left.
     Forget { who: ParticipantId },
-    /// Nothing more comes.
+    /// End: no further order follows.
     End,
 }
 
-/// View of a participant, and the shares and limits by which its blocks are fetched.
+/// View of a participant, with the shares and limits by which its blocks are fetched.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ViewAssignment {
     pub(crate) view: View,
     /// Width and height, pixels.
     pub(crate) size: [u32; 2],
-    /// As rank 0 chose, and of the array that gives the colors.
+    /// Levels that rank 0 chose, for the array shown and for the one that gives the colors.
     pub(crate) own: LevelChoice,
     #[serde(rename = "tint")]
     pub(crate) color_by: Option<LevelChoice>,
     /// Shares of the ranks, as [`compose::KdTree::to_bytes`] writes them.
     pub(crate) tree: Vec<u8>,
-    /// The data that rank 0 sees.
+    /// Identity and generation of the data at rank 0.
     pub(crate) data: (DatasetId, Generation),
 }
 
-/// Blocks that are lacking of a view, and problems with them, of one rank or of several.
+/// Missing and failed blocks of a view, at one rank or at several.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BlockStatus {
-    /// Blocks that the shares are made of, those that several ranks need for each.
+    /// Number of blocks in the shares; blocks that several ranks need count for each.
     pub(crate) wanted: u64,
     pub(crate) lacking: u64,
     pub(crate) failed: u64,
     pub(crate) given_up: u64,
     pub(crate) retrying: u64,
     pub(crate) reason: Option<Error>,
-    /// Blocks were asked for in vain because the data changed.
+    /// True if requests failed because the data changed.
     pub(crate) is_stale: bool,
-    /// Why the view cannot be drawn at all.
+    /// Reason why the view cannot be drawn at all.
     pub(crate) refused: Option<Error>,
 }
 
 impl BlockStatus {
-    /// Returns the outlook of one rank's share of `wanted` blocks.
+    /// Returns the status of one rank's share of `wanted` blocks.
     pub(crate) fn of(
         wanted: u64,
         (lacking, failed_blocks): (u64, FailedBlocks),
@@ -80,7 +80,7 @@ impl BlockStatus {
         Self { wanted, lacking, failed, given_up, retrying, reason, is_stale, refused }
     }
 
-    /// For both.
+    /// Combines the status of two ranks.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             wanted: self.wanted.saturating_add(other.wanted),
@@ -109,7 +109,7 @@ impl RankOrder {
     }
 
     /// # Errors
-    /// `Corrupt` for what is no order.
+    /// `Corrupt` for an invalid order.
     pub(crate) fn from_message(bytes: &[u8]) -> Result<Self> {
         parsed(bytes)
     }

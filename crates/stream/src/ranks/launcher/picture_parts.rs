@@ -1,5 +1,5 @@
-//! Finished pictures in parts: each rank has finished a rectangle of the picture, of a stereo pair one of each eye's, and rank 0
-//! puts them together.
+//! Assembly of finished pictures from the parts of all ranks: each rank finishes a rectangle of the picture,
+//! or one for each eye of a stereo pair, and rank 0 joins them.
 
 use array::{BlockKey, Error, Result};
 use compose::{Communicator, Composed, KdTree, Schedule};
@@ -10,16 +10,18 @@ use view::View;
 use crate::encode::unit;
 use crate::loading::drawable::Drawable;
 
-/// Bytes before the parts of a message: the work that they took.
+/// Bytes before the parts of a message: the work of the rank.
 const WORK_BYTES: usize = size_of::<f64>();
 
-/// How rank 0 is given finished pictures.
+/// Pixel format of finished pictures on the way to rank 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PixelPrecision {
-    /// 8-bit RGB over the view's background, three bytes a pixel: all that a `.png` or a film shows. The image is opaque then.
+    /// 8-bit RGB over the view's background, three bytes a pixel: enough for `.png` and films. The image is
+    /// opaque.
     #[default]
     Rgb8,
-    /// Single precision with opacity, sixteen bytes a pixel: for what is drawn behind it afterwards, and for `.exr`.
+    /// Single precision with opacity, sixteen bytes a pixel: for annotation behind the picture and for
+    /// `.exr`.
     Full,
 }
 
@@ -38,7 +40,7 @@ impl PixelPrecision {
         }
     }
 
-    /// One pixel from as many bytes as [one has](Self::pixel_bytes).
+    /// Decodes one pixel from its [bytes](Self::pixel_bytes).
     fn decoded(self, bytes: &[u8]) -> [f32; 4] {
         match self {
             Self::Rgb8 => opaque([0, 1, 2].map(|i| bytes[i])),
@@ -69,7 +71,7 @@ fn eyes(scene: &Scene, view: &View) -> Result<Vec<Scene>> {
         .map_or_else(|| Ok(vec![scene.clone()]), |parallax| stereo::scenes(scene, parallax).map(Vec::from))
 }
 
-/// This rank's parts of a finished picture.
+/// Parts of a finished picture from this rank.
 pub(crate) struct PictureParts {
     eyes: Vec<Composed>,
     /// Work of this rank for each block, in samples drawn.
@@ -77,7 +79,7 @@ pub(crate) struct PictureParts {
 }
 
 impl PictureParts {
-    /// Draws a picture with the others, which make the same call. Blocks the thread.
+    /// Draws a picture together with the other ranks, which make the same call. Blocks the thread.
     ///
     /// # Errors
     /// Those of [`compose::draw_by`] and [`stereo::scenes`].
@@ -90,14 +92,15 @@ impl PictureParts {
         cancel: &Cancel,
     ) -> Result<Self> {
         let draw = |eye: &Scene| drawable.draw_together(ranks, eye, tree, schedule, cancel);
-        // The second eye's too where the first one's failed: the others go on.
+        // The second eye is drawn even if the first one failed: the other ranks continue too.
         let drawn: Vec<Result<Composed>> = eyes(scene, view)?.iter().map(draw).collect();
         let mut eyes = drawn.into_iter().collect::<Result<Vec<_>>>()?;
         let block_work = eyes.iter_mut().flat_map(|eye| std::mem::take(&mut eye.work)).collect();
         Ok(Self { eyes, block_work })
     }
 
-    /// For rank 0; little-endian. Whoever could not draw sends nothing instead.
+    /// Returns the message to rank 0, little-endian. A rank that could not draw sends an empty message
+    /// instead.
     pub(crate) fn to_message(&self, pixels: PixelPrecision, background: [u8; 3]) -> Vec<u8> {
         let work: f64 = self.block_work.iter().map(|(_, work)| work).sum();
         let mut message = work.to_le_bytes().to_vec();
@@ -109,7 +112,7 @@ impl PictureParts {
     }
 }
 
-/// A finished picture at rank 0, as parts come.
+/// Finished picture that is being assembled at rank 0.
 pub(super) struct PictureAssembly {
     size: ImageSize,
     pixels: PixelPrecision,
@@ -117,7 +120,7 @@ pub(super) struct PictureAssembly {
 }
 
 impl PictureAssembly {
-    /// One with nothing in it yet.
+    /// Creates an empty picture.
     ///
     /// # Errors
     /// Those of [`stereo::scenes`].
@@ -131,10 +134,10 @@ impl PictureAssembly {
         Ok(Self { size: scene.size, pixels, eyes })
     }
 
-    /// Puts a rank's parts in their places; gives the work that they took.
+    /// Inserts a rank's parts; returns the work of the rank.
     ///
     /// # Errors
-    /// `Corrupt` for what [`PictureParts::to_message`] does not give.
+    /// `Corrupt` for a message that [`PictureParts::to_message`] did not write.
     pub(super) fn insert(&mut self, message: &[u8]) -> Result<f64> {
         let Some((work, mut rest)) = message.split_first_chunk::<WORK_BYTES>() else { return Ok(0.0) };
         for (_, image) in &mut self.eyes {
@@ -143,7 +146,7 @@ impl PictureAssembly {
         if rest.is_empty() { Ok(f64::from_le_bytes(*work)) } else { Err(foreign(rest.len())) }
     }
 
-    /// The picture, of which rank 0 drew `own`.
+    /// Returns the picture, of which rank 0 drew `own`.
     ///
     /// # Errors
     /// Those of [`SampleTally::fidelity`](render::SampleTally::fidelity).
@@ -161,11 +164,11 @@ impl PictureAssembly {
     }
 }
 
-/// Puts the first part of a message into an image; gives the rest.
+/// Inserts the first part of a message into an image; returns the rest.
 fn insert<'a>(image: &mut Image, pixels: PixelPrecision, message: &'a [u8]) -> Result<&'a [u8]> {
     let (rect, rest) = message.split_first_chunk().ok_or_else(|| foreign(message.len()))?;
     let rect = Rect::from_bytes(rect);
-    // Within the image, so there are no more than it has.
+    // A rectangle within the image bounds the number of pixels.
     let bytes = if rect.is_within(image.size) { rect.pixels() * pixels.pixel_bytes() } else { usize::MAX };
     let (own, rest) = rest.split_at_checked(bytes).ok_or_else(|| foreign(rest.len()))?;
     let (whole, width) = (Rect::whole(image.size), rect.width as usize);

@@ -1,4 +1,4 @@
-//! Other ranks that draw together with this process.
+//! Groups of ranks that draw a film together.
 
 use std::sync::Arc;
 
@@ -11,17 +11,18 @@ use crate::painter::DrawResources;
 use crate::run_worker;
 use crate::viewer::session::MIN_MEMORY_BYTES;
 
-/// Ranks that draw a film together. This process is rank 0 and owns the film, unless
-/// [`RankGroup::is_worker`] is true.
+/// Ranks that draw a film together. This process is rank 0 and owns the film, unless [`RankGroup::is_worker`]
+/// returns true.
 #[derive(Clone, Debug)]
 pub enum RankGroup {
-    /// Ranks on threads of this process, each with its part of the memory: so many with rank 0, and how they put pictures together.
+    /// Ranks on threads of this process, each with its part of the memory: their number including rank 0, and
+    /// the compositing method.
     Threads(usize, Method),
-    /// Other processes, which [`run_worker`](crate::run_worker()).
+    /// Other processes, which call [`run_worker`](crate::run_worker()).
     Processes(RankChannels),
 }
 
-/// Rank 0's means and ways to the others, and the others at work where they are threads.
+/// Channels and resources of rank 0, and the tasks of the other ranks if these are threads.
 pub(crate) struct LaunchedRanks {
     pub(crate) ranks: RankChannels,
     pub(crate) resources: DrawResources,
@@ -29,16 +30,16 @@ pub(crate) struct LaunchedRanks {
 }
 
 impl RankGroup {
-    /// Whether another process has the film, and this one follows.
+    /// Returns true if another process owns the film and this one is a worker.
     #[must_use]
     pub fn is_worker(&self) -> bool {
         matches!(self, Self::Processes(ranks) if ranks.work.rank() > 0)
     }
 
-    /// Has the others begin, if they are threads. Call it within a tokio runtime.
+    /// Starts the other ranks if they are threads. Call it within a tokio runtime.
     ///
     /// # Errors
-    /// `Invalid` for more threads than [`MAX_THREADS`], or than have enough memory.
+    /// `Invalid` for more threads than [`MAX_THREADS`], or than the memory suffices for.
     pub(crate) fn launch(self, source: &Arc<dyn Source>, resources: DrawResources) -> Result<LaunchedRanks> {
         let mut workers = JoinSet::new();
         let (count, method) = match self {

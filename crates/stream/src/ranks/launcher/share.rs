@@ -1,5 +1,5 @@
-//! Blocks that each rank fetches for a picture: its own share, including that of the array that gives the
-//! colors; and at rank 0 the blocks that it looks at first.
+//! Blocks that each rank fetches for a picture: its share, also of the array that gives the colors; and the
+//! blocks that rank 0 fetches first.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use session::ParticipantId;
 use crate::viewer::shared::SharedState;
 use crate::viewer::view_plan::ViewPlan;
 
-/// A rank's share of what a picture wants.
+/// Share of a rank in the demand of a picture.
 pub(crate) struct ShareDemand {
     own: Demand,
     /// Share of the array that gives the colors.
@@ -21,7 +21,7 @@ pub(crate) struct ShareDemand {
 
 impl ShareDemand {
     /// # Errors
-    /// `Invalid` for a transfer function that is none.
+    /// `Invalid` for an invalid transfer function.
     pub(crate) fn of(view_plan: &ViewPlan, tree: &KdTree, rank: usize) -> Result<Self> {
         let (scene, share) = (view_plan.scene(&view_plan.view)?, tree.share(rank));
         let color_by =
@@ -29,11 +29,11 @@ impl ShareDemand {
         Ok(Self { own: share.demand(&scene, &view_plan.demand), color_by })
     }
 
-    /// Rank 0's: its share, and where that fits all of the coarsest level, by which it chooses a transfer function and colors and
-    /// guesses who has how much to do.
+    /// Returns rank 0's demand: its share, and the whole coarsest level if that fits, by which it chooses a
+    /// transfer function and colors and estimates the work of all ranks.
     ///
     /// # Errors
-    /// As [`ShareDemand::of`].
+    /// Those of [`ShareDemand::of`].
     pub(crate) fn first(view_plan: &ViewPlan, tree: &KdTree) -> Result<Self> {
         let Self { own, color_by } = Self::of(view_plan, tree, 0)?;
         let wider = |view: &VolumeView, whole: &Demand, own: Demand| {
@@ -48,25 +48,26 @@ impl ShareDemand {
         Ok(Self { own, color_by })
     }
 
-    /// How many blocks it has.
+    /// Returns the number of blocks.
     pub(crate) fn blocks(&self) -> u64 {
         (self.own.blocks.len() + self.color_by.as_ref().map_or(0, |color_by| color_by.blocks.len())) as u64
     }
 
-    /// The most that it takes of a pool, bytes.
+    /// Returns the most memory that it takes in a pool, bytes, for the array shown and for the one that gives
+    /// the colors.
     pub(crate) fn pool_bytes(&self) -> [usize; 2] {
         [self.own.pool_bytes, self.color_by.as_ref().map_or(0, |color_by| color_by.pool_bytes)]
     }
 
-    /// Wishes for what is lacking of it. Blocks the thread.
+    /// Requests the missing blocks. Blocks the thread.
     pub(crate) fn request_blocks(self, shared: &SharedState, who: ParticipantId, view_plan: &ViewPlan) {
         let (own, color_by) = (Arc::new(self.own), self.color_by.map(Arc::new));
         shared.feed.request(who, || view_plan.subscription.set_demands(&own, color_by.as_ref()));
     }
 }
 
-/// Blocks that rank 0 looks at before it knows anything: as much of the coarsest level as it can hold, and
-/// the same of the array that gives the colors.
+/// Returns the demand of rank 0 before anything is loaded: as much of the coarsest level as its memory can
+/// hold, also of the array that gives the colors.
 pub(crate) fn coarsest_demand(view_plan: &ViewPlan) -> (Demand, Option<Demand>) {
     let coarsest_blocks = |view: &VolumeView, whole: &Demand| {
         let (is_coarsest, mut sum) = (coarsest(view, whole), 0);
@@ -82,14 +83,14 @@ pub(crate) fn coarsest_demand(view_plan: &ViewPlan) -> (Demand, Option<Demand>) 
     )
 }
 
-/// Whether a block is of the coarsest level that is wanted.
+/// Returns a predicate for blocks of the coarsest level of a demand.
 fn coarsest(view: &VolumeView, whole: &Demand) -> impl Fn(&Demanded) -> bool {
     let rank = |block: &Demanded| view.level_index_of(block.key.level).unwrap_or(0);
     let coarsest = whole.blocks.iter().map(rank).max();
     move |block| Some(rank(block)) == coarsest
 }
 
-/// Those of a picture's blocks that are chosen.
+/// Returns the demand for the chosen blocks of a picture.
 fn some_of(view: &VolumeView, whole: &Demand, mut is_chosen: impl FnMut(&Demanded) -> bool) -> Demand {
     let blocks: Vec<Demanded> = whole.blocks.iter().filter(|block| is_chosen(block)).copied().collect();
     let pool_bytes = blocks.iter().map(|block| view.pool_bytes(&block.key)).sum();
