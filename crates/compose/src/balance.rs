@@ -157,5 +157,5 @@ fn from_message(bytes: &[u8], any: BlockKey) -> Result<Vec<(BlockKey, f64)>> {
     if is_legal {
         return Ok(block_work);
     }
-    Err(Error::corrupt(format!("expected what blocks took, found {} bytes that are not", bytes.len())))
+    Err(Error::corrupt(format!("invalid work of blocks in {} bytes", bytes.len())))
 }

@@ -72,9 +72,9 @@ pub(crate) fn to_message(piece: &PartialImage) -> Vec<u8> {
 /// # Errors
 /// `Corrupt` for a message that is not one, or is of another part of the image.
 pub(crate) fn from_message(message: &[u8], region: &Rect) -> Result<PartialImage> {
-    let (head, pixels) = message.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| {
-        Error::corrupt(format!("expected a piece of an image, found {} bytes", message.len()))
-    })?;
+    let (head, pixels) = message
+        .split_first_chunk::<HEAD_BYTES>()
+        .ok_or_else(|| Error::corrupt(format!("invalid piece of an image in {} bytes", message.len())))?;
     let word =
         |i: usize| u32::from_ne_bytes([head[4 * i], head[4 * i + 1], head[4 * i + 2], head[4 * i + 3]]);
     let rect = Rect { left: word(0), top: word(1), width: word(2), height: word(3) };
@@ -90,7 +90,7 @@ pub(crate) fn from_message(message: &[u8], region: &Rect) -> Result<PartialImage
         (count * size_of::<[f32; 4]>(), if word(4) == 0 { 0 } else { count * size_of::<f32>() });
     if !lies_there || pixels.len() != colors + heights {
         return Err(Error::corrupt(format!(
-            "expected a piece within {region:?}, found {rect:?} in {} bytes: do all ranks run the same program?",
+            "expected a piece within {region:?}, found {rect:?} in {} bytes; do all ranks run the same program?",
             message.len()
         )));
     }

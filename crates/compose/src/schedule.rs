@@ -80,7 +80,7 @@ impl Schedule {
     /// `Invalid` for binary swap among a number that is no power of two, groups of less than two, or no rank at all.
     pub fn new(method: Method, ranks: usize) -> Result<Self> {
         if ranks == 0 {
-            return Err(Error::invalid("expected at least one rank, found none"));
+            return Err(Error::invalid("a schedule needs at least one rank"));
         }
         let factors = match method {
             Method::DirectSend => vec![ranks],
@@ -89,7 +89,7 @@ impl Schedule {
             Method::BinarySwap if ranks.is_power_of_two() => vec![2; ranks.trailing_zeros() as usize],
             Method::BinarySwap => {
                 return Err(Error::invalid(format!(
-                    "expected a power of two of ranks for binary swap, found {ranks}: choose direct send or radix-k"
+                    "binary swap needs a power of two of ranks, found {ranks}; choose direct send or radix-k"
                 )));
             }
             Method::RadixK(most) if most >= 2 => factors(ranks, most),

@@ -44,7 +44,7 @@ pub fn threads(count: usize) -> Result<Vec<ThreadRank>> {
 
 impl ThreadRank {
     fn gone(other: usize) -> Error {
-        Error::new(ErrorKind::Unreachable, format!("rank {other} ended before the picture was there"))
+        Error::new(ErrorKind::Unreachable, format!("rank {other} ended before the picture was complete"))
     }
 
     fn none(&self, other: usize) -> Error {

@@ -107,7 +107,7 @@ impl Room {
         if self.participants.len() >= MAX_PARTICIPANTS {
             return Err(Error::new(
                 ErrorKind::Busy,
-                format!("expected at most {MAX_PARTICIPANTS} participants, found the session full"),
+                format!("the session is full: it has {MAX_PARTICIPANTS} participants"),
             ));
         }
         let id = ParticipantId(self.next_id);
@@ -241,7 +241,7 @@ impl Room {
     fn find(&mut self, id: ParticipantId) -> Result<&mut RoomMember> {
         self.participants
             .get_mut(&id)
-            .ok_or_else(|| Error::not_found(format!("expected a participant, found number {} gone", id.0)))
+            .ok_or_else(|| Error::not_found(format!("participant {} has left", id.0)))
     }
 
     fn tell_participants(&mut self) {

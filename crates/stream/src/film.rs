@@ -136,7 +136,7 @@ impl Film {
         let views: Vec<View> =
             views.into_iter().map(|view| with_camera(view, &dataset, size)).collect::<Result<_>>()?;
         let mut views = views.into_iter();
-        let first = views.next().ok_or_else(|| Error::invalid("expected a view to draw, found none"))?;
+        let first = views.next().ok_or_else(|| Error::invalid("there is no view to draw"))?;
         let (launcher, resources, workers) = match rank_group {
             None => (None, resources, JoinSet::new()),
             Some(rank_group) => {
@@ -224,7 +224,7 @@ impl Film {
             let (participant, subscription) = self
                 .next_participant
                 .take()
-                .ok_or_else(|| Error::internal("expected a second place in a film"))?;
+                .ok_or_else(|| Error::internal("a film lacks its second participant"))?;
             let cutting = now.slabs.map(|slabs| slabs.cutting);
             self.pending = Some(self.plan_picture(participant, view, Some(subscription), cutting).await?);
         }
@@ -365,15 +365,13 @@ fn capitalized(text: &str) -> String {
 /// Checks that the ranks of a film can draw a view, and that slabs can be made of it if requested.
 fn check_ranks(view: &View, rank_group: Option<&RankGroup>, slabs: Option<&FilmSlabs>) -> Result<()> {
     if slabs.is_some() && view.stereo.is_some() {
-        return Err(Error::unsupported("expected slabs beside a picture for one eye, found a stereo pair"));
+        return Err(Error::unsupported("slabs cannot be made of a stereo pair; drop `slabs` or `stereo`"));
     }
     if rank_group.is_some() && slabs.is_some() {
-        return Err(Error::unsupported("expected no slabs beside pictures by several ranks: one draws them"));
+        return Err(Error::unsupported("`--slabs` needs a single rank; drop `--ranks`"));
     }
     if rank_group.is_some() && view.grids {
-        return Err(Error::unsupported(
-            "expected no grids as lines in pictures by several ranks: one draws them",
-        ));
+        return Err(Error::unsupported("`--grids` needs a single rank; drop `--ranks`"));
     }
     Ok(())
 }
@@ -415,7 +413,7 @@ async fn all_blocks(
         if launcher.is_some() {
             tokio::time::sleep(RANK_POLL_INTERVAL).await;
         } else if arrivals.changed().await.is_err() {
-            return Err(Error::internal("the volume went away"));
+            return Err(Error::internal("the volume was dropped while its blocks were awaited"));
         }
     }
 }

@@ -72,5 +72,5 @@ pub async fn render_still(
     };
     let mut film = Film::of(source, dataset, request).await?;
     let still = film.next(progress).await?;
-    still.ok_or_else(|| Error::internal("expected a picture of one view, found none"))
+    still.ok_or_else(|| Error::internal("a film of one view gave no picture"))
 }

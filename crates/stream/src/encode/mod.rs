@@ -82,7 +82,7 @@ pub(crate) fn unit(color: [u8; 3]) -> [f32; 3] {
 }
 
 fn failed(e: turbojpeg::Error) -> Error {
-    Error::internal(format!("expected to encode a JPEG: {e}"))
+    Error::internal(format!("cannot encode a JPEG: {e}"))
 }
 
 #[cfg(test)]

@@ -235,7 +235,7 @@ impl Loader {
             self.in_flight.iter().filter(|(_, w)| is_open(w)).map(|(key, _)| *key).collect();
         for key in &open {
             self.release(*key);
-            self.fail(*key, Error::internal("expected an answer for every block, found none"), now);
+            self.fail(*key, Error::internal("the source ended its answers without this block"), now);
         }
         !open.is_empty()
     }

@@ -78,9 +78,9 @@ impl Strip {
     /// # Errors
     /// `Corrupt` for a message that [`Strip::to_message`] did not write.
     pub(crate) fn from_message(message: &[u8]) -> Result<Self> {
-        let (head, bytes) = message.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| {
-            Error::corrupt(format!("expected rows of a picture, found {} bytes", message.len()))
-        })?;
+        let (head, bytes) = message
+            .split_first_chunk::<HEAD_BYTES>()
+            .ok_or_else(|| Error::corrupt(format!("invalid rows of a picture in {} bytes", message.len())))?;
         let word = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| head[4 * i + byte]));
         let work = f64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| head[12 + byte]));
         let [top, rows, checksum] = [0, 1, 2].map(word);
@@ -98,7 +98,7 @@ pub(crate) fn joined(codec: PictureCodec, size: ImageSize, mut strips: Vec<Strip
     let end =
         strips.iter().try_fold(0_u32, |row, strip| row.checked_add(strip.rows).filter(|_| strip.top == row));
     if end != Some(size.height) {
-        return Err(Error::corrupt(format!("expected all rows of {size:?}, found others")));
+        return Err(Error::corrupt(format!("the strips do not cover all rows of {size:?}")));
     }
     match codec {
         PictureCodec::Jpeg => jpeg_of(size, &strips),
@@ -129,7 +129,7 @@ fn scans(rows: &Image, top: u32, background: [u8; 3]) -> Result<Vec<u8>> {
 /// Splits a JPEG into the part before its scan, and the data of the scan.
 fn split(jpeg: &[u8]) -> Result<(&[u8], &[u8])> {
     let scan = segments(jpeg)?.into_iter().find(|&(marker, _)| marker == SCAN).map(|(_, at)| at);
-    let at = scan.ok_or_else(|| Error::internal("expected a scan in a JPEG"))?;
+    let at = scan.ok_or_else(|| Error::internal("a JPEG has no scan"))?;
     let length = u16::from_be_bytes([jpeg[at + 2], jpeg[at + 3]]);
     let end = jpeg.len().saturating_sub(END.len()).max(at + 2 + usize::from(length));
     Ok((&jpeg[..at], &jpeg[at + 2 + usize::from(length)..end]))
@@ -144,7 +144,7 @@ fn segments(jpeg: &[u8]) -> Result<Vec<(u8, usize)>> {
     let (mut found, mut at) = (Vec::new(), 2);
     loop {
         let Some(&[0xff, marker, high, low]) = jpeg.get(at..at + 4) else {
-            return Err(Error::internal("expected a segment of a JPEG"));
+            return Err(Error::internal("a JPEG ends before its scan"));
         };
         found.push((marker, at));
         if marker == SCAN {
@@ -163,7 +163,7 @@ fn jpeg_of(size: ImageSize, strips: &[Strip]) -> Result<Bytes> {
     let any = Jpeg::new()?.encode(&any, [0; 3])?;
     let (head, scan) = split(&any)?;
     let at = segments(&any)?.into_iter().find(|&(marker, _)| marker == FRAME).map(|(_, at)| at);
-    let at = at.ok_or_else(|| Error::internal("expected a baseline JPEG"))?;
+    let at = at.ok_or_else(|| Error::internal("a JPEG is not baseline"))?;
     let mut jpeg = head.to_vec();
     jpeg[at + 5..at + 7].copy_from_slice(&side(size.height)?);
     jpeg[at + 7..at + 9].copy_from_slice(&side(size.width)?);
@@ -210,7 +210,7 @@ fn packed(bytes: &[u8]) -> Result<Vec<u8>> {
     loop {
         let before = compress.total_in();
         let packing = compress.compress_vec(&bytes[taken..], &mut out, FlushCompress::Sync);
-        packing.map_err(|e| Error::internal(format!("expected to pack a PNG: {e}")))?;
+        packing.map_err(|e| Error::internal(format!("cannot compress a PNG: {e}")))?;
         taken += usize::try_from(compress.total_in() - before).unwrap_or(0);
         // All output was written only if there was room for more.
         if taken == bytes.len() && out.len() < out.capacity() {
@@ -285,7 +285,7 @@ fn together(low: u64, high: u64) -> u32 {
 }
 
 fn too_large() -> Error {
-    Error::too_large("expected a picture of at most 65,535 pixels a side")
+    Error::too_large("pictures have at most 65,535 pixels a side")
 }
 
 #[cfg(test)]

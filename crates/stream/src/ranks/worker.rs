@@ -42,7 +42,7 @@ pub async fn run_worker(
     let resources = resources.into();
     check_memory(resources.memory_bytes)?;
     if ranks.work.rank() == 0 {
-        return Err(Error::invalid("expected rank 0 to have the session, found it among those that follow"));
+        return Err(Error::invalid("rank 0 leads the session and cannot be a worker"));
     }
     let dataset = source.describe().await?;
     dataset.check()?;
@@ -143,7 +143,7 @@ impl Worker {
         let (wanted, refused) = match self.views().get(&who) {
             Some(Ok(worker_view)) => (worker_view.wanted, None),
             Some(Err(error)) => (0, Some(error.clone().context(format!("rank {}", self.ranks.work.rank())))),
-            None => (0, Some(Error::internal("expected to be told what to look at first"))),
+            None => (0, Some(Error::internal("no view was planned for the participant"))),
         };
         let own = BlockStatus::of(wanted, self.shared.feed.block_status(who), refused);
         let ranks = Arc::clone(&self.ranks.work);
@@ -177,7 +177,7 @@ impl Worker {
         blocking(move || {
             let mut views = views.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(Ok(worker_view)) = views.get_mut(&who) else {
-                return Err(Error::internal("expected to draw what was looked at, found that it cannot be"));
+                return Err(Error::internal("the planned view of the participant cannot be drawn"));
             };
             ranks.send(0, make(worker_view, &*ranks)?)
         })
@@ -197,10 +197,7 @@ impl WorkerView {
         if found != assignment.data {
             return Err(Error::new(
                 ErrorKind::Stale,
-                format!(
-                    "expected the data that rank 0 sees ({:?}), found others ({found:?})",
-                    assignment.data
-                ),
+                format!("expected the data that rank 0 sees ({:?}), found {found:?}", assignment.data),
             ));
         }
         let [width, height] = assignment.size;

@@ -603,7 +603,8 @@ fn input(request: &ViewerRequest, facts: &PictureFacts, placing: Duration) -> Pa
 
 /// Returns one field of a view as JSON.
 fn field<T: serde::Serialize>(name: &str, value: &T) -> Result<serde_json::Map<String, serde_json::Value>> {
-    let value = serde_json::to_value(value).map_err(|e| Error::internal(format!("a view in JSON: {e}")))?;
+    let value =
+        serde_json::to_value(value).map_err(|e| Error::internal(format!("cannot serialize a view: {e}")))?;
     Ok(serde_json::Map::from_iter([(name.to_owned(), value)]))
 }
 

@@ -31,7 +31,8 @@ impl OutgoingItem {
     /// # Errors
     /// `Internal` if it cannot be serialized, which does not happen for items of this crate.
     pub fn body(&self) -> array::Result<Vec<u8>> {
-        serde_json::to_vec(&self.item).map_err(|e| array::Error::internal(format!("an item in JSON: {e}")))
+        serde_json::to_vec(&self.item)
+            .map_err(|e| array::Error::internal(format!("cannot serialize an item: {e}")))
     }
 }
 

@@ -150,7 +150,7 @@ pub(crate) fn check_memory(memory_bytes: u64) -> Result<()> {
         return Ok(());
     }
     Err(Error::too_large(format!(
-        "expected at least {MIN_MEMORY_BYTES} bytes of memory for pictures, found {memory_bytes}"
+        "pictures need at least {MIN_MEMORY_BYTES} bytes of memory, found {memory_bytes}"
     )))
 }
 

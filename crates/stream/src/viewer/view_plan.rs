@@ -127,7 +127,7 @@ impl ViewPlan {
                     (Some(color_by.number), color_by.most_bytes)
                 }
                 DemandLimit::Given { color_by: None, .. } => {
-                    return Err(Error::internal("expected to be told of what gives the colors"));
+                    return Err(Error::internal("no level was chosen for the array that gives the colors"));
                 }
             };
             let demand = picture_demand(&view, &volume, (&camera, size), &portion, level, most_bytes)?;

@@ -24,7 +24,7 @@ pub(super) fn encoded(slab: &Slab) -> Result<[Vec<u8>; 2]> {
     }
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(LEVEL));
     let encoded = encoder.write_all(&differences).and_then(|()| encoder.finish());
-    let encoded = encoded.map_err(|e| Error::internal(format!("expected to deflate a slab: {e}")))?;
+    let encoded = encoded.map_err(|e| Error::internal(format!("cannot deflate a slab: {e}")))?;
     Ok([encoded, Vec::new()])
 }
 

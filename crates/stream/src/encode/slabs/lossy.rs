@@ -64,7 +64,7 @@ pub(super) fn opacity(slab: &mut Slab, jpeg: impl Read) -> Result<()> {
 
 /// Decodes a JPEG; reads at most the bytes that an image of this size and subsampling can take.
 fn decompressed(rect: Rect, jpeg: impl Read, subsampling: Subsamp, format: PixelFormat) -> Result<Vec<u8>> {
-    let corrupt = |e: turbojpeg::Error| Error::corrupt(format!("expected the JPEG of a slab: {e}"));
+    let corrupt = |e: turbojpeg::Error| Error::corrupt(format!("invalid JPEG of a slab: {e}"));
     let (width, height) = (rect.width as usize, rect.height as usize);
     let most = turbojpeg::compressed_buf_len(width, height, subsampling).map_err(corrupt)?;
     let mut bytes = Vec::new();
@@ -73,12 +73,12 @@ fn decompressed(rect: Rect, jpeg: impl Read, subsampling: Subsamp, format: Pixel
     if (header.width, header.height) != (width, height) {
         let found = (header.width, header.height);
         return Err(Error::corrupt(format!(
-            "expected the JPEG of a slab of {width}x{height}, found {found:?}"
+            "expected a JPEG of {width}x{height} for a slab, found {found:?}"
         )));
     }
     if !is_baseline(&bytes) {
         return Err(Error::corrupt(
-            "expected a baseline JPEG of a slab, found another: it would take its size several times",
+            "the JPEG of a slab is not baseline and would need several times its memory",
         ));
     }
     let mut pixels = vec![0; rect.pixels() * format.size()];
@@ -110,5 +110,5 @@ fn is_baseline(mut jpeg: &[u8]) -> bool {
 }
 
 fn failed(e: turbojpeg::Error) -> Error {
-    Error::internal(format!("expected to encode the JPEG of a slab: {e}"))
+    Error::internal(format!("cannot encode the JPEG of a slab: {e}"))
 }

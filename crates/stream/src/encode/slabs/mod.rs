@@ -63,7 +63,7 @@ pub fn encode_slabs_as(slabs: &Slabs, form: SlabForm) -> Result<Bytes> {
             Some(jpeg) => jpeg.encoded(slab)?,
         };
         let Rect { left, top, width, height } = slab.rect;
-        let too_large = |_| Error::internal("expected the picture of a slab in less than 4 GiB");
+        let too_large = |_| Error::internal("the image of a slab exceeds 4 GiB");
         for number in [left, top, width, height] {
             bytes.extend(number.to_le_bytes());
         }
@@ -146,10 +146,10 @@ pub fn decode_slabs_from(bytes: impl Read) -> Result<Slabs> {
 }
 
 /// Returns `Corrupt` for invalid or truncated input, else `Io`.
-fn failed(expected: &str, e: io::Error) -> Error {
+fn failed(what: &str, e: io::Error) -> Error {
     match e.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::InvalidInput | ErrorKind::InvalidData => {
-            Error::corrupt(format!("expected {expected}: {e}"))
+            Error::corrupt(format!("cannot read {what}: {e}"))
         }
         _ => e.into(),
     }
@@ -166,13 +166,13 @@ impl<R: Read> SlabReader<R> {
         io::copy(&mut part, &mut io::sink())?;
         match part.limit() {
             0 => Ok(decoded),
-            left => Err(Error::corrupt(format!("expected {left} more bytes of slabs, found their end"))),
+            left => Err(Error::corrupt(format!("slabs end {left} bytes too early"))),
         }
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let mut bytes = [0; N];
-        self.0.read_exact(&mut bytes).map_err(|e| failed("more bytes of slabs", e))?;
+        self.0.read_exact(&mut bytes).map_err(|e| failed("slabs", e))?;
         Ok(bytes)
     }
 
@@ -198,8 +198,7 @@ impl<R: Read> SlabReader<R> {
         if version != VERSION {
             return Err(Error::unsupported(format!("expected slabs of version {VERSION}, found {version}")));
         }
-        let unknown =
-            |what: &str, code: u8| Error::corrupt(format!("expected a known {what} of slabs, found {code}"));
+        let unknown = |what: &str, code: u8| Error::corrupt(format!("unknown {what} of slabs: {code}"));
         let form = match form {
             0 => SlabForm::Exact,
             1 => SlabForm::Jpeg,
@@ -225,7 +224,7 @@ impl<R: Read> SlabReader<R> {
         size.check().map_err(|e| Error::corrupt(format!("slabs: {e}")))?;
         let texels = u64::from(size.width) * u64::from(size.height) * u64::from(count);
         if !(1..=Slabs::MAX_COUNT).contains(&count) || texels > Slabs::MAX_TEXELS {
-            return Err(Error::corrupt(format!("expected slabs within limits, found {count} of {size:?}")));
+            return Err(Error::corrupt(format!("invalid number of slabs: {count} of {size:?}")));
         }
         let normal = self.point()?;
         let borders = (0..=count).map(|_| self.f64()).collect::<Result<_>>()?;

@@ -51,7 +51,7 @@ impl FromStr for FilmQuality {
         let number = text.trim().parse().ok().filter(|number| (1..=100).contains(number));
         number.map(Self).ok_or_else(|| {
             Error::invalid(format!(
-                "expected the quality of a film as a whole number from 1 (small) to 100 (true), found `{text}`"
+                "expected a whole number from 1 (small) to 100 (best) as the quality of a film, found `{text}`"
             ))
         })
     }
@@ -77,7 +77,7 @@ pub fn check_film(size: ImageSize, pictures_per_sec: f64) -> Result<()> {
     let is_even = size.width.is_multiple_of(2) && size.height.is_multiple_of(2);
     if !is_even || pixels > MAX_PIXELS || size.width.min(size.height) < MIN_SIDE {
         return Err(Error::invalid(format!(
-            "expected even sizes of {MIN_SIDE} and more and at most {MAX_PIXELS} pixels for a film, found {}x{}",
+            "expected even sizes of at least {MIN_SIDE} and at most {MAX_PIXELS} pixels for a film, found {}x{}",
             size.width, size.height
         )));
     }

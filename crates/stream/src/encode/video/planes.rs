@@ -31,7 +31,7 @@ impl Planes {
     /// `Invalid` for a picture of another size than the film's.
     pub(super) fn of(image: &Image, size: ImageSize, background: [u8; 3]) -> Result<Self> {
         if image.size != size {
-            return Err(Error::invalid("expected pictures of one size in a film, found several"));
+            return Err(Error::invalid("all pictures of a film must have the same size"));
         }
         let pixels = image.to_rgb8(unit(background));
         let columns = size.width as usize;

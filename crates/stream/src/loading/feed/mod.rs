@@ -204,7 +204,7 @@ impl Feed {
     /// Records the outcomes of placing blocks (`None` if they are unknown) and announces them; returns the
     /// blocks that have to wait for memory.
     fn note_placed(&self, blocks: Vec<Arc<Block>>, outcomes: Option<Vec<Result<bool>>>) -> Vec<Arc<Block>> {
-        let failed = || blocks.iter().map(|_| Err(Error::internal("placing a block went wrong"))).collect();
+        let failed = || blocks.iter().map(|_| Err(Error::internal("placing a block failed"))).collect();
         let outcomes = outcomes.unwrap_or_else(failed);
         let now = Instant::now();
         let mut crowded = Vec::new();

@@ -49,7 +49,7 @@ impl Placer {
         };
         let started = thread::Builder::new().name("corridor-place".into()).spawn(run);
         if let Err(error) = &started {
-            tracing::warn!(%error, "expected a thread that places blocks, found none: others do it");
+            tracing::warn!(%error, "cannot start a thread to place blocks; callers place them");
         }
         Self { jobs: started.is_ok().then_some(jobs), worked: Mutex::default() }
     }

@@ -147,8 +147,7 @@ impl PackedColors {
                 let count = stored.len() / array.dtype.size_bytes();
                 let label = |i| array.decoding.meant(array.dtype).scalar_at(stored, i);
                 (0..count).try_fold(Vec::with_capacity(count * 4), |mut packed, i| {
-                    let label = label(i)
-                        .ok_or_else(|| Error::corrupt("expected whole elements, found a part of one"))?;
+                    let label = label(i).ok_or_else(|| Error::corrupt("a block ends within an element"))?;
                     let color =
                         if array.decoding.is_missing(label) { [0; 4] } else { label_color(label, colors) };
                     packed.extend_from_slice(&u32::from_be_bytes(color).to_le_bytes());

@@ -146,7 +146,7 @@ impl RegridState {
             Ok(())
         });
         let taken = taken.await?;
-        let content = content.ok_or_else(|| Error::internal("expected a block of the source, found none"));
+        let content = content.ok_or_else(|| Error::internal("the source answered without a block"));
         Some(taken.and(content).map(|content| Block { key: want.key(), content }))
     }
 
@@ -248,14 +248,16 @@ impl RegridState {
             let taking = async {
                 for _ in some {
                     let Some(Completion { key, result }) = answers.next().await else {
-                        let what = "a source ended its stream without answering every want";
+                        let what = "the source ended its answers without answering every want";
                         return Err(Error::internal(what));
                     };
                     let place = some.iter().position(|&index| index == key.index);
                     match (result, place) {
                         (Ok(block), Some(place)) => take(window * WINDOW_BLOCKS + place, &block.content)?,
                         (Ok(_), None) => {
-                            return Err(Error::internal("a source answered a block that nobody wanted"));
+                            return Err(Error::internal(
+                                "the source answered a block that was not requested",
+                            ));
                         }
                         (Err(error), _) => return Err(error),
                     }
@@ -289,7 +291,7 @@ impl<'a> EvenBlockBuilder<'a> {
         let array = plan.source.array(key.array)?;
         let source = array.level(key.level)?;
         let level = grid.levels.get(usize::from(key.level));
-        let level = level.ok_or_else(|| Error::internal("expected a map for every level, found too few"))?;
+        let level = level.ok_or_else(|| Error::internal("a level has no map to the source"))?;
         let start: Vec<u64> = info.selection.ranges().iter().map(|range| range.start).collect();
         let shape = info.selection.shape();
         let block_copies = block_copies(source, [&start, &shape], &level.indices(), level.pixels().as_ref())?;

@@ -416,7 +416,7 @@ impl RegridCache {
         let shape = dataset.array(places.latitude).map_err(|e| e.to_string())?.shape().to_vec();
         let cells = shape.iter().fold(1u64, |n, &count| n.saturating_mul(count));
         if cells > MAX_CELLS || cells > MAX_CELLS_TOGETHER - self.cells {
-            return Err(format!("its {cells} places are more than can be looked at"));
+            return Err(format!("it has too many cells: {cells}"));
         }
         self.cells += cells;
         let read = |number| async move { values(source, dataset, number).await.map_err(|e| e.to_string()) };

@@ -168,7 +168,7 @@ impl Launcher {
     pub(crate) fn new(ranks: RankChannels) -> Result<Self> {
         if ranks.work.rank() != 0 {
             let rank = ranks.work.rank();
-            return Err(Error::invalid(format!("expected rank 0 to have the session, found rank {rank}")));
+            return Err(Error::invalid(format!("rank {rank} cannot lead a session; call it at rank 0")));
         }
         let schedule = ranks.schedule()?;
         let (state, drawing, departed) = (Mutex::default(), Mutex::default(), Mutex::default());
@@ -307,7 +307,7 @@ impl Launcher {
         if picture.view.grids || picture.view.stereo.is_some() {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                "expected neither grids as lines nor a picture for each eye by several ranks: one process draws them",
+                "grids as lines and stereo pairs need a single rank",
             ));
         }
         let mut state = self.state()?;
@@ -318,7 +318,7 @@ impl Launcher {
         *self.drawing() = Some((who, number));
         // The flag is set before `drawing` is read, so that no cancellation is missed.
         let drawn = if cancel.is_cancelled() {
-            Err(Error::new(ErrorKind::Cancelled, "the picture was withdrawn"))
+            Err(Error::new(ErrorKind::Cancelled, "the picture was cancelled"))
         } else {
             self.picture(&mut state, who, drawable, picture, cancel)
         };
@@ -335,8 +335,10 @@ impl Launcher {
         cancel: &Cancel,
     ) -> Result<(Bytes, render::Fidelity)> {
         let number = state.pictures;
-        let shares =
-            state.participants.get_mut(&who).ok_or_else(|| Error::internal("expected shares to draw"))?;
+        let shares = state
+            .participants
+            .get_mut(&who)
+            .ok_or_else(|| Error::internal("the participant has no shares to draw"))?;
         self.send_order(&RankOrder::Draw { who, number, view: (**view).clone(), plan: *plan })?;
         let ranks = &*self.ranks.work;
         let schedule = by_strips(&self.schedule);
@@ -370,8 +372,10 @@ impl Launcher {
         cancel: &Cancel,
     ) -> Result<RenderedImage> {
         let mut state = self.state()?;
-        let shares =
-            state.participants.get_mut(&who).ok_or_else(|| Error::internal("expected shares to draw"))?;
+        let shares = state
+            .participants
+            .get_mut(&who)
+            .ok_or_else(|| Error::internal("the participant has no shares to draw"))?;
         let mut assembly = PictureAssembly::new(scene, view, pixels)?;
         self.send_order(&RankOrder::Finish { who, view: view.clone(), pixels })?;
         let ranks = &*self.ranks.work;

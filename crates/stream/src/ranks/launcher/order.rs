@@ -116,10 +116,12 @@ impl RankOrder {
 }
 
 fn message<T: Serialize>(value: &T) -> Result<Vec<u8>> {
-    serde_json::to_vec(value).map_err(|e| Error::internal(format!("a message to ranks in JSON: {e}")))
+    serde_json::to_vec(value)
+        .map_err(|e| Error::internal(format!("cannot serialize a message to other ranks: {e}")))
 }
 
 fn parsed<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
-    serde_json::from_slice(bytes)
-        .map_err(|e| Error::corrupt(format!("expected a message between ranks of one program: {e}")))
+    serde_json::from_slice(bytes).map_err(|e| {
+        Error::corrupt(format!("invalid message between ranks: {e}; do all ranks run the same program?"))
+    })
 }

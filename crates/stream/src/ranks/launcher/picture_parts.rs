@@ -157,9 +157,7 @@ impl PictureAssembly {
         let frames = self.eyes.into_iter().zip(&own.eyes).map(frame).collect::<Result<Vec<_>>>()?;
         match <[RenderedImage; 2]>::try_from(frames) {
             Ok(pair) => stereo::beside(pair, self.size),
-            Err(one) => {
-                one.into_iter().next().ok_or_else(|| Error::internal("expected a picture, found none"))
-            }
+            Err(one) => one.into_iter().next().ok_or_else(|| Error::internal("the picture has no parts")),
         }
     }
 }
@@ -184,7 +182,5 @@ fn insert<'a>(image: &mut Image, pixels: PixelPrecision, message: &'a [u8]) -> R
 }
 
 fn foreign(bytes: usize) -> Error {
-    Error::corrupt(format!(
-        "expected a rank's parts of a picture, found {bytes} bytes that are none: do all ranks run the same program?"
-    ))
+    Error::corrupt(format!("invalid parts of a picture in {bytes} bytes; do all ranks run the same program?"))
 }

@@ -49,14 +49,14 @@ impl RankGroup {
         let most = (resources.memory_bytes / MIN_MEMORY_BYTES).min(MAX_THREADS as u64);
         if count == 0 || count as u64 > most {
             return Err(Error::invalid(format!(
-                "expected 1 to {most} ranks with this much memory, found {count}: each needs {MIN_MEMORY_BYTES} bytes"
+                "expected 1 to {most} ranks with this much memory, found {count}; each needs {MIN_MEMORY_BYTES} bytes"
             )));
         }
         let resources = DrawResources { memory_bytes: resources.memory_bytes / count as u64, ..resources };
         let both = compose::threads(count)?.into_iter().zip(compose::threads(count)?);
         let mut all =
             both.map(|(work, news)| RankChannels { work: Arc::new(work), news: Arc::new(news), method });
-        let ranks = all.next().ok_or_else(|| Error::internal("expected a rank, found none"))?;
+        let ranks = all.next().ok_or_else(|| Error::internal("there is no rank 0"))?;
         for worker in all {
             workers.spawn(run_worker(Arc::clone(source), resources.clone(), worker));
         }
