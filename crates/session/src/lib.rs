@@ -1,8 +1,7 @@
-//! How people share a picture: the view each of them has, who may change what, and in which order
-//! changes count.
+//! Shared viewing: the view of each participant, the rights to change it, and the order of changes.
 //!
-//! This crate is pure: it never draws, never waits and never sees a socket. A stage above hands it what
-//! participants say and sends on what comes out. Read [`Room`] first; views are those of the crate `view`.
+//! This crate is pure: no drawing, no waiting, no sockets. A stage above passes in what participants send and
+//! delivers what comes out. Read [`Room`] first; views are those of the crate `view`.
 
 mod message;
 mod room;

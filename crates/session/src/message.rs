@@ -1,6 +1,6 @@
 //! Messages between participants and the viewing node: the JSON of `join`, its items and its notes.
 //!
-//! Shapes only, bounded and checked; what they cause is decided in [`crate::Room`] and in the frame loop.
+//! Data types only, bounded and checked; their effects are decided in [`crate::Room`] and in the frame loop.
 
 use array::{Axis, DType, Error, Level, LevelOrigin, Meaning, Result};
 use serde::{Deserialize, Serialize};
@@ -11,17 +11,17 @@ use crate::{ParticipantId, Role, ValueSummary};
 
 /// Largest note or join parameters, bytes: the wire's limit for both.
 pub const MAX_NOTE_BYTES: usize = 1 << 20;
-/// Longest name of a participant or session, bytes; longer ones are cut.
+/// Longest name of a participant or session, bytes; longer ones are truncated.
 pub const MAX_NAME_BYTES: usize = 64;
-/// Smallest side of a picture, pixels; smaller wishes are raised to it.
+/// Smallest side of a picture, pixels; smaller requests are raised to it.
 pub const MIN_PICTURE_SIDE: u32 = 16;
-/// Largest side of a picture, pixels; larger wishes are lowered to it.
+/// Largest side of a picture, pixels; larger requests are lowered to it.
 pub const MAX_PICTURE_SIDE: u32 = 4096;
-/// Most pixels of a picture: a little more than a 4K screen. While it is drawn a pixel costs 32 bytes, and as PNG
-/// it still fits an item.
+/// Most pixels of a picture: a little more than a 4K screen. While it is drawn a pixel takes 32 bytes, and as
+/// PNG the picture still fits an item.
 pub const MAX_PICTURE_PIXELS: u32 = 8 << 20;
 
-/// Size of a picture, pixels; both sides always within the limits.
+/// Size of a picture, pixels; both sides are always within the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PictureSize {
     width: u32,
@@ -30,7 +30,7 @@ pub struct PictureSize {
 }
 
 impl PictureSize {
-    /// The nearest legal size; with too many pixels both sides shrink alike.
+    /// Returns the nearest valid size; with too many pixels both sides shrink alike.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shrinks a small number")]
     pub fn new(width: u32, height: u32) -> Self {
@@ -44,19 +44,19 @@ impl PictureSize {
         Self { width: size[0], height: size[1], is_whole }
     }
 
-    /// False where more pixels were requested: the picture is enlarged to be shown.
+    /// Returns false if more pixels were requested: viewers enlarge the picture.
     #[must_use]
     pub fn is_whole(self) -> bool {
         self.is_whole
     }
 
-    /// Pixels across.
+    /// Returns the pixels across.
     #[must_use]
     pub fn width(self) -> u32 {
         self.width
     }
 
-    /// Pixels down.
+    /// Returns the pixels down.
     #[must_use]
     pub fn height(self) -> u32 {
         self.height
@@ -66,42 +66,42 @@ impl PictureSize {
 /// Parameters of the operation `join`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinParams {
-    /// Which session of the node; empty means the main one.
+    /// Session of the node; empty means the main one.
     #[serde(default)]
     pub session: String,
-    /// Name of this participant, as the others see it.
+    /// Name of this participant, as shown to the others.
     #[serde(default)]
     pub name: String,
     /// Pixels across that the participant can show.
     pub width: u32,
-    /// Pixels down.
+    /// Pixels down that the participant can show.
     pub height: u32,
 }
 
 impl JoinParams {
-    /// Reads the parameters.
+    /// Parses the parameters.
     ///
     /// # Errors
-    /// `Invalid` when they are not the documented JSON.
+    /// `Invalid` if they are not the documented JSON.
     pub fn parse(text: &[u8]) -> Result<Self> {
         read(text, "parameters of `join`")
     }
 
-    /// The picture size asked for, within the limits.
+    /// Returns the requested picture size, within the limits.
     #[must_use]
     pub fn size(&self) -> PictureSize {
         PictureSize::new(self.width, self.height)
     }
 }
 
-/// A change of one's view.
+/// Change of a participant's own view.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ViewChange {
-    /// Counts up; a change that is not newer than the last one is dropped.
+    /// Number that rises with each change; a change that is not newer than the last one is dropped.
     pub seq: u64,
-    /// The fields that changed.
+    /// Fields that changed.
     pub view: Map<String, Value>,
-    /// More changes follow at once: speed before sharpness.
+    /// More changes follow soon: speed matters more than sharpness.
     #[serde(default)]
     pub moving: bool,
 }
@@ -110,29 +110,29 @@ pub struct ViewChange {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum ParticipantNote {
-    /// My view changed.
+    /// The view changed.
     View(ViewChange),
-    /// My window changed.
+    /// The window changed.
     Resize {
         /// Pixels across.
         width: u32,
         /// Pixels down.
         height: u32,
     },
-    /// This frame (and all before it) is on my screen.
+    /// The participant shows this frame, and has shown all before it.
     Shown {
-        /// Its number.
+        /// Number of the frame.
         frame: u64,
     },
-    /// Send an exact picture of what is shown.
+    /// Request for an exact picture of the current view.
     Still,
 }
 
 impl ParticipantNote {
-    /// Reads a note.
+    /// Parses a note.
     ///
     /// # Errors
-    /// `Invalid` when it is not one of the documented notes.
+    /// `Invalid` if it is not one of the documented notes.
     pub fn parse(text: &[u8]) -> Result<Self> {
         read(text, "a note `view`, `resize`, `shown` or `still`")
     }
@@ -148,10 +148,10 @@ fn read<'a, T: Deserialize<'a>>(text: &'a [u8], what: &str) -> Result<T> {
     serde_json::from_slice(text).map_err(|e| Error::invalid(format!("expected {what} in JSON: {e}")))
 }
 
-/// One participant, as all others see it.
+/// Participant, as described to all others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParticipantInfo {
-    /// Its number in this session, never used twice.
+    /// Number in this session, never reused.
     pub id: ParticipantId,
     /// Name of the participant.
     pub name: String,
@@ -159,25 +159,25 @@ pub struct ParticipantInfo {
     pub role: Role,
 }
 
-/// How much a message matters.
+/// Severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Good to know.
+    /// Information.
     Info,
-    /// Something fell back.
+    /// A fallback was used.
     Warning,
     /// Something was lost.
     Error,
 }
 
-/// How a picture is encoded.
+/// Encoding of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PictureCodec {
-    /// Lossy, quick.
+    /// JPEG: lossy, fast.
     Jpeg,
-    /// Lossless.
+    /// PNG: lossless.
     Png,
 }
 
@@ -185,11 +185,11 @@ pub enum PictureCodec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FidelityLimit {
-    /// Nothing: it is the finest there is.
+    /// No limit: it is the finest level.
     Finest,
-    /// The screen: a finer one would not be seen.
+    /// Screen: a finer level would not be visible.
     Screen,
-    /// The memory budget.
+    /// Memory budget.
     Memory,
 }
 
@@ -197,79 +197,79 @@ pub enum FidelityLimit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FidelityState {
-    /// Every wanted block is there.
+    /// Every wanted block is loaded.
     Complete,
-    /// Blocks are on their way.
+    /// Blocks are being loaded.
     Loading,
-    /// The view is changing; sharpness comes when it rests.
+    /// The view is changing; the picture becomes sharp when it rests.
     Moving,
-    /// Something that is wanted cannot be had.
+    /// Some wanted blocks cannot be loaded.
     Failed,
 }
 
-/// The facts of the truth badge: what is shown, what is missing, why.
+/// Fidelity badge: what is shown, what is missing, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FidelityBadge {
     /// Finest level that covers everything in the picture; coarser than wanted while blocks are missing, `None`
     /// while no level covers everything.
     pub level_shown: Option<u8>,
-    /// The level that this picture is to have.
+    /// Level that this picture should have.
     pub level_wanted: u8,
-    /// How the values of the level shown came to be.
+    /// Origin of the values of the level shown.
     pub origin: LevelOrigin,
-    /// Why it is not finer.
+    /// Reason why the wanted level is not finer.
     pub limit: FidelityLimit,
-    /// Wanted blocks that are there.
+    /// Number of wanted blocks that are loaded.
     pub blocks_present: u64,
-    /// Wanted blocks.
+    /// Number of wanted blocks.
     pub blocks_total: u64,
     /// Progress of the picture.
     pub state: FidelityState,
     /// Lossless, full quality, not enlarged, and every wanted block present at the wanted level.
     pub exact: bool,
-    /// Blocks of coarser levels made so far and in all, while some are being made.
+    /// Blocks of coarser levels generated so far and in total, while some are being generated.
     pub levels_made: Option<[u32; 2]>,
-    /// One sentence for people: what is missing, why, and whether waiting will help.
+    /// One sentence for users: what is missing, why, and whether waiting will help.
     pub text: String,
 }
 
-/// The facts that travel beside an encoded picture.
+/// Metadata of an encoded picture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameInfo {
-    /// Counts up for each participant.
+    /// Number of the frame, counted per participant.
     pub id: u64,
-    /// The view it shows.
+    /// Number of the view it shows.
     pub seq: u64,
-    /// Pixels across, of the picture as encoded: smaller than the window while moving.
+    /// Pixels across of the encoded picture: fewer than those of the window while the view moves.
     pub width: u32,
-    /// Pixels down.
+    /// Pixels down of the encoded picture.
     pub height: u32,
-    /// How it is encoded.
+    /// Encoding of the picture.
     pub codec: PictureCodec,
     /// Fidelity badge: what the picture shows and what is missing.
     #[serde(rename = "truth")]
     pub fidelity: FidelityBadge,
 }
 
-/// An array as it is drawn, where that is on other axes than those of the data: uneven axes and curvilinear grids are drawn on
-/// even ones. Indices and positions in a view are those of these axes. An array in its colors is there beside those that the
-/// data have, with a meaning.
+/// Array as it is drawn, if its axes differ from those of the data: uneven axes and curvilinear grids are
+/// drawn on even ones. Indices and positions in a view refer to these axes. A color image is an additional
+/// array, with a meaning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DrawnArray {
-    /// Its name.
+    /// Name of the array.
     pub name: String,
-    /// Its axes, in the order of the data's.
+    /// Axes, in the order of the data's.
     pub axes: Vec<Axis>,
-    /// Its levels, as many as the data have.
+    /// Levels, as many as the data have.
     pub levels: Vec<Level>,
     /// Units of world space; empty if unknown.
     pub world_units: String,
-    /// Things a person should know.
+    /// Notes for users.
     pub notes: Vec<String>,
-    /// Meaning of its values; only for an array that the data do not have.
+    /// Meaning of its values; only for an additional array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meaning: Option<Meaning>,
-    /// Type of its elements; only for an array that the data do not have.
+    /// Type of its elements; only for an additional array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dtype: Option<DType>,
 }
@@ -278,39 +278,39 @@ pub struct DrawnArray {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Item {
-    /// You take part.
+    /// Confirmation of `join`.
     Joined {
-        /// Your number.
+        /// Number of the new participant.
         you: ParticipantId,
-        /// Your role.
+        /// Role of the new participant.
         role: Role,
         /// Name of the data set.
         dataset: String,
-        /// View that you see first.
+        /// View that is shown first.
         view: View,
     },
     /// List of participants, sent after it changed.
     Participants {
-        /// Everybody, in order of arrival.
+        /// All participants, in order of arrival.
         list: Vec<ParticipantInfo>,
     },
-    /// Your view was changed by somebody else or by the node.
+    /// The participant's view was changed by somebody else or by the node.
     View {
-        /// Its number; count on from here.
+        /// Number of the view; the next change must have a higher one.
         seq: u64,
-        /// All of it.
+        /// Complete view.
         view: View,
     },
-    /// A picture; its bytes travel as bulk.
+    /// Picture; its bytes are sent as bulk.
     Frame(FrameInfo),
-    /// The facts changed without a new picture.
+    /// Fidelity badge that changed without a new picture.
     #[serde(rename = "truth")]
     Fidelity {
         /// Fidelity badge of the picture that is shown.
         #[serde(rename = "truth")]
         fidelity: FidelityBadge,
     },
-    /// Statistics of the values shown, sent when they change. The values are those of this array, time and place along other axes.
+    /// Statistics of the values shown, sent when they change, with the array and indices that they belong to.
     Values {
         /// Name of the array.
         array: String,
@@ -318,16 +318,17 @@ pub enum Item {
         time: u64,
         /// Index on axes that are neither space nor time.
         at: std::collections::BTreeMap<String, u64>,
-        /// The statistics.
+        /// Statistics.
         values: ValueSummary,
     },
-    /// The data are not what they were when they were described: describe them again.
+    /// The data have changed since they were described: describe them again.
     Changed,
-    /// The arrays that are drawn on other axes than those in the description, as JSON in bulk: a list of [`DrawnArray`].
+    /// Arrays that are drawn on other axes than those in the description, as JSON in bulk: a list of
+    /// [`DrawnArray`].
     Drawn,
-    /// Something to tell a person.
+    /// Message for the user.
     Message {
-        /// How much it matters.
+        /// Severity of the message.
         severity: Severity,
         /// One sentence.
         text: String,

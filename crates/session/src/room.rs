@@ -1,6 +1,6 @@
-//! The room: who takes part, what each of them sees, and in which order changes count.
+//! Room of a session: its participants, their views, and the order of changes.
 //!
-//! A state machine without clock or sockets. It decides; the frame loops draw, the node sends.
+//! A state machine without clock or sockets. Frame loops draw and the node sends what it decides.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,10 +11,10 @@ use view::View;
 
 use crate::{Item, MAX_NAME_BYTES, ParticipantInfo, Severity, ViewChange};
 
-/// Most participants of one room: each costs a frame loop.
+/// Most participants of one room: each has a frame loop.
 pub const MAX_PARTICIPANTS: usize = 64;
 
-/// A participant's number in its room; never used twice.
+/// Number of a participant in its room; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ParticipantId(pub u32);
@@ -23,16 +23,16 @@ pub struct ParticipantId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Everything; the session is theirs.
+    /// May do everything; owns the session.
     Own,
-    /// Change what they see.
+    /// May change their own view.
     Steer,
-    /// Look at what the room shows.
+    /// May only watch the room's view.
     Watch,
 }
 
 impl Role {
-    /// True for those who may change a view.
+    /// Returns true for roles that may change a view.
     #[must_use]
     pub fn may_steer(self) -> bool {
         matches!(self, Self::Own | Self::Steer)
@@ -42,9 +42,9 @@ impl Role {
 /// Output event of a room.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RoomEvent {
-    /// Send this to that participant.
+    /// Item to send to a participant.
     Tell(ParticipantId, Item),
-    /// Draw this view for that participant: it is the current one.
+    /// View to draw for a participant from now on.
     Show {
         /// Participant that sees the view.
         to: ParticipantId,
@@ -52,7 +52,7 @@ pub enum RoomEvent {
         seq: u64,
         /// View to draw.
         view: View,
-        /// More changes follow at once.
+        /// More changes follow soon.
         moving: bool,
     },
 }
@@ -63,18 +63,19 @@ struct RoomMember {
     view: View,
     /// Number of `view`.
     seq: u64,
-    /// Number of the newest change that came from the participant.
+    /// Number of the newest change that the participant sent.
     heard: u64,
     /// Value of `moving` in the newest change accepted from the participant.
     moving: bool,
 }
 
-/// The participants of a session and their views.
+/// Participants of a session and their views.
 ///
 /// Four kinds of methods: *inputs* ([`join`](Self::join), [`change`](Self::change), [`set`](Self::set),
-/// [`set_first_view`](Self::set_first_view), [`refuse`](Self::refuse), [`tell`](Self::tell), [`leave`](Self::leave)) take what happened;
-/// *output* is [`poll_event`](Self::poll_event), to be called until it gives `None` after each input; *questions* ([`view`](Self::view),
-/// [`first_view`](Self::first_view), [`participants`](Self::participants)) change nothing. An input that is refused changes nothing either.
+/// [`set_first_view`](Self::set_first_view), [`refuse`](Self::refuse), [`tell`](Self::tell),
+/// [`leave`](Self::leave)) report events; *output* is [`poll_event`](Self::poll_event), to be called until it
+/// returns `None` after each input; *queries* ([`view`](Self::view), [`first_view`](Self::first_view),
+/// [`participants`](Self::participants)) change nothing. Failed inputs change nothing either.
 ///
 /// Events that were not taken yet are replaced by newer ones of the same kind for the same participant, so
 /// the queue is bounded by the number of participants times the number of kinds.
@@ -87,7 +88,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// An empty room for `dataset`; whoever comes first sees `first_view`.
+    /// Creates an empty room for `dataset`, whose participants first see `first_view`.
     #[must_use]
     pub fn new(dataset: impl Into<String>, first_view: View) -> Self {
         Self {
@@ -99,10 +100,10 @@ impl Room {
         }
     }
 
-    /// Somebody comes, at any time; they see what the room showed first.
+    /// Adds a participant, who first sees the room's first view.
     ///
     /// # Errors
-    /// `Busy` when [`MAX_PARTICIPANTS`] are there.
+    /// `Busy` if there are [`MAX_PARTICIPANTS`] already.
     pub fn join(&mut self, name: &str, role: Role) -> Result<ParticipantId> {
         if self.participants.len() >= MAX_PARTICIPANTS {
             return Err(Error::new(
@@ -125,12 +126,12 @@ impl Room {
         Ok(id)
     }
 
-    /// A participant changes what they see. A change that is not newer than their last one is dropped.
-    /// `check` says whether the new view fits the data.
+    /// Changes a participant's view. A change that is not newer than their last one is dropped. `check`
+    /// checks the new view against the data.
     ///
     /// # Errors
-    /// `NotFound` for somebody who left, `Denied` for a role that may not, and those of [`View::merged`] and
-    /// `check`; the view then stays as it was.
+    /// `NotFound` for a participant who left, `Denied` for a role that may not change views, and those of
+    /// [`View::merged`] and `check`; the view then stays unchanged.
     pub fn change(
         &mut self,
         from: ParticipantId,
@@ -149,18 +150,19 @@ impl Room {
         member.view = view.clone();
         member.heard = change.seq;
         member.moving = change.moving;
-        // The node may have changed it meanwhile: numbers only rise, and reach at least the one heard.
+        // The node may have changed the view meanwhile: numbers only rise, and reach at least that of the
+        // change.
         member.seq = member.seq.saturating_add(1).max(change.seq);
         let seq = member.seq;
         self.push(RoomEvent::Show { to: from, seq, view, moving: change.moving });
         Ok(())
     }
 
-    /// The node changes view number `at` of a participant, for example fills in a transfer function, and tells
-    /// them. Dropped when the view is another one by now: then the node answered an old question.
+    /// Changes view number `at` of a participant on behalf of the node, for example fills in a transfer
+    /// function, and tells them. Does nothing if the view has another number by now.
     ///
     /// # Errors
-    /// `NotFound` for somebody who left, and those of [`View::merged`].
+    /// `NotFound` for a participant who left, and those of [`View::merged`].
     pub fn set(&mut self, to: ParticipantId, at: u64, fields: &Map<String, Value>) -> Result<()> {
         let member = self.find(to)?;
         if member.seq != at {
@@ -174,13 +176,13 @@ impl Room {
         Ok(())
     }
 
-    /// The node changes what people who come from now on see first.
+    /// Sets the view that later participants see first.
     pub fn set_first_view(&mut self, view: View) {
         self.first_view = view;
     }
 
-    /// Tells a participant why their change number `refused` does not count, and the view that holds instead,
-    /// under a number that is newer than the change, so that they go back to it.
+    /// Tells a participant why their change number `refused` was rejected, and resends the current view under
+    /// a number that is newer than the change, so that they return to it.
     pub fn refuse(&mut self, to: ParticipantId, refused: u64, error: &Error) {
         self.tell(to, Severity::Warning, error.to_string());
         let Some(member) = self.participants.get_mut(&to) else { return };
@@ -191,14 +193,14 @@ impl Room {
         self.push(RoomEvent::Tell(to, Item::View { seq, view }));
     }
 
-    /// Tells a participant something.
+    /// Sends a message to a participant.
     pub fn tell(&mut self, to: ParticipantId, severity: Severity, text: String) {
         if self.participants.contains_key(&to) {
             self.push(RoomEvent::Tell(to, Item::Message { severity, text }));
         }
     }
 
-    /// Tells all participants that the data are to be described again.
+    /// Tells all participants to describe the data again.
     pub fn tell_changed(&mut self) {
         let ids: Vec<ParticipantId> = self.participants.keys().copied().collect();
         for id in ids {
@@ -206,7 +208,7 @@ impl Room {
         }
     }
 
-    /// Somebody goes; nothing more comes out for them.
+    /// Removes a participant and their events.
     pub fn leave(&mut self, who: ParticipantId) {
         if self.participants.remove(&who).is_some() {
             self.events.retain(|event| event.to() != who);
@@ -214,7 +216,7 @@ impl Room {
         }
     }
 
-    /// Takes the next event out of the queue; `None` when it is empty.
+    /// Takes the next event from the queue; `None` when it is empty.
     pub fn poll_event(&mut self) -> Option<RoomEvent> {
         self.events.pop_front()
     }
@@ -225,13 +227,13 @@ impl Room {
         self.participants.get(&of).map(|p| (p.seq, &p.view))
     }
 
-    /// The view that whoever comes next sees first.
+    /// Returns the view that later participants see first.
     #[must_use]
     pub fn first_view(&self) -> &View {
         &self.first_view
     }
 
-    /// Everybody, in order of arrival.
+    /// Returns all participants, in order of arrival.
     #[must_use]
     pub fn participants(&self) -> Vec<ParticipantInfo> {
         let all = self.participants.iter();
@@ -251,8 +253,8 @@ impl Room {
         }
     }
 
-    /// Appends, or replaces an older event of the same kind for the same participant. Except for what is
-    /// first told on joining, only the newest matters.
+    /// Appends an event, or replaces an older one of the same kind for the same participant. Except for the
+    /// first items after joining, only the newest matters.
     fn push(&mut self, event: RoomEvent) {
         match self.events.iter_mut().find(|old| old.is_replaced_by(&event)) {
             Some(old) => *old = event,
@@ -278,7 +280,7 @@ impl RoomEvent {
     }
 }
 
-/// Printable and short; `None` when nothing is left.
+/// Returns a printable and short name; `None` if nothing is left.
 fn legal_name(name: &str) -> Option<String> {
     let mut legal: String = name.trim().chars().filter(|c| !c.is_control()).collect();
     let end = (0..=legal.len().min(MAX_NAME_BYTES)).rev().find(|&at| legal.is_char_boundary(at))?;

@@ -1,4 +1,5 @@
-//! Statistics of the values that a picture is made from: those of the array, the time and the place along other axes that are shown.
+//! Statistics of the values that a picture is made from, that is of the shown array at the shown time and
+//! indices.
 
 use array::values::stats::{Histogram, Stats};
 use array::{Meaning, Spread};
@@ -6,52 +7,52 @@ use serde::{Deserialize, Serialize};
 
 use view::{Mode, View};
 
-/// Share of the values that the usual range of colors leaves out at each end. The note mentions no smaller share, unless values lie far
-/// out.
+/// Share of the values that the usual color range excludes at each end. Notes mention smaller shares only for
+/// distant values.
 const USUAL_SHARE: f64 = 0.003;
-/// Least distance from the range at which values lie far out, as a multiple of the range's width.
+/// Least distance of a distant value from the range, as a multiple of the range's width.
 const FAR_OUT: f64 = 1.0;
 
-/// Statistics from the blocks that are in memory.
+/// Statistics of the values of the blocks in memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValueSummary {
-    /// Number of the level they were counted at.
+    /// Number of the level of the blocks.
     pub level: u8,
-    /// How many.
+    /// Number of values.
     pub count: u64,
-    /// How many more are missing, NaN or infinite.
+    /// Number of missing, NaN and infinite values.
     pub missing: u64,
-    /// The lowest; `None` where there are none.
+    /// Lowest value; `None` if there is none.
     pub low: Option<f64>,
-    /// The highest.
+    /// Highest value; `None` if there is none.
     pub high: Option<f64>,
-    /// Share of the values below the range of colors.
+    /// Share of the values below the color range.
     pub below: f64,
-    /// Share above it.
+    /// Share of the values above the color range.
     pub above: f64,
-    /// A value that looks like padding, and its share of all.
+    /// Value that looks like padding, and its share of all values.
     pub padding: Option<[f64; 2]>,
-    /// Distribution of the values; absent where there are none.
+    /// Distribution of the values; `None` if there are none.
     pub histogram: Option<Histogram>,
-    /// One sentence for people, if anything is unusual.
+    /// One sentence for users, if anything is unusual.
     pub note: Option<String>,
 }
 
-/// Facts of a view on which the statistics of its values depend.
+/// Properties of a view that affect the statistics of its values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DrawnRange {
-    /// The range that colors are spread over.
+    /// Range of values that colors are mapped to.
     pub range: Option<[f64; 2]>,
-    /// Whether the lowest and the highest values are clear, and nothing else shows them.
+    /// True for the lowest and the highest values if they are transparent and nothing else shows them.
     pub hides: [bool; 2],
 }
 
 impl DrawnRange {
-    /// Those of a view.
+    /// Returns the properties of a view.
     #[must_use]
     pub fn of(view: &View) -> Self {
         let Some(transfer) = &view.transfer else { return Self::default() };
-        // Opacity decides nothing on slices and along rays that look for an extreme value.
+        // Opacity has no effect on slices and in projections of extreme values.
         let is_by_opacity = view.mode == Mode::Composite && view.slices.is_empty();
         let is_clear =
             |point: Option<&[f64; 2]>| is_by_opacity && point.is_some_and(|[_, alpha]| *alpha <= 0.0);
@@ -61,8 +62,8 @@ impl DrawnRange {
 }
 
 impl ValueSummary {
-    /// Combines a sample and statistics; `drawn` says how they are drawn. Labels and packed colors have
-    /// neither padding nor values outside of a range.
+    /// Combines a sample and statistics; `drawn` tells how the values are drawn. Labels and packed colors
+    /// have neither padding nor values outside of a range.
     #[must_use]
     pub fn of(spread: &Spread, stats: &Stats, meaning: Meaning, level: u8, drawn: DrawnRange) -> Self {
         let range = drawn.range;
@@ -137,7 +138,7 @@ impl ValueSummary {
     }
 }
 
-/// A share for people.
+/// Formats a share.
 fn percent(share: f64) -> String {
     match share * 100.0 {
         p if p < 0.1 => "less than 0.1 %".into(),
@@ -146,7 +147,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// A number for people, in about four digits.
+/// Formats a number in about four digits.
 fn number(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 || (1e-3..1e6).contains(&size) {

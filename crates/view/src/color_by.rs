@@ -1,4 +1,4 @@
-//! Colors by another array, as a view carries them.
+//! Colors by another array, as part of a view.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::transfer::{check_map, check_range};
 use crate::view::{indices, is_same_space};
 use crate::{Mode, View};
 
-/// Everything takes its colors from the values of another array, or of the same one at another place along an axis such as
-/// channels: the volume, isosurfaces and slices. What is seen, and how dense, stays as the view's own array says. Where the other
-/// one has no value nothing is seen.
+/// Colors of the volume, its isosurfaces and slices by the values of another array, or of the same array at
+/// other indices along an axis such as channels. Visibility and opacity still follow the view's own array.
+/// Voxels without a value in the other array are not drawn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(expecting = "colors by an array, such as {\"array\": NAME}")]
 pub struct ColorBy {
-    /// Name of the array; its voxels lie at the same places as those of the view's own.
+    /// Name of the array; its voxels must lie at the same positions as those of the view's own.
     pub array: String,
-    /// Index on its axes that are neither space nor time, by name; as in the view where not named.
+    /// Index on its axes that are neither space nor time, by name; by default as in the view.
     #[serde(default)]
     pub at: BTreeMap<String, u64>,
     /// Decoded values at the ends of the color map; `None` lets the viewer choose.
@@ -27,13 +27,13 @@ pub struct ColorBy {
     /// Name of the color map; `None` lets the viewer choose.
     #[serde(default)]
     pub map: Option<String>,
-    /// Fields of a later version: kept, ignored.
+    /// Fields of a later version: preserved but ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
 impl ColorBy {
-    /// Checks what serde does not.
+    /// Checks constraints beyond the types.
     ///
     /// # Errors
     /// `Invalid`, naming the field.
@@ -49,11 +49,12 @@ impl ColorBy {
 }
 
 impl View {
-    /// Which array gives the colors and, per axis of it, the index on axes that are not space; `None` where the view's own does.
+    /// Returns the array that gives the colors and the index per axis that is not spatial; `None` if the
+    /// view's own array gives them.
     ///
     /// # Errors
-    /// `NotFound` for an unknown array or axis, `Invalid` for an index that is not there, for voxels at other places, and for
-    /// what the view shows anyway.
+    /// `NotFound` for an unknown array or axis, `Invalid` for an index out of range, for voxels at other
+    /// positions, and for the array and indices that the view shows anyway.
     pub fn colors_in<'a>(&self, dataset: &'a Dataset) -> Result<Option<(u32, &'a ArrayInfo, Vec<u64>)>> {
         let Some(by) = &self.color_by else { return Ok(None) };
         let (own_number, own, own_indices) = self.place_in(dataset)?;

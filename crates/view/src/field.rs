@@ -1,15 +1,15 @@
-//! Description of a field of a view: what its values are, and how people reach it.
+//! Types that describe a field of a view: its values, and its representation in each interface.
 //!
-//! Types only; the fields themselves are the table in `fields.rs`.
+//! The fields themselves are the table in `fields.rs`.
 
 /// Field of a view, with its option on the command line, its keyword in Python and its control in the viewer.
 #[derive(Clone, Copy, Debug)]
 pub struct ViewField {
     /// Name in JSON.
     pub name: &'static str,
-    /// Name in JSON before; still read, never written.
+    /// Former name in JSON; still read, never written.
     pub former: Option<&'static str>,
-    /// Values that it takes.
+    /// Type of the values.
     pub field_type: FieldType,
     /// Description, one or more sentences.
     pub help: &'static str,
@@ -17,7 +17,8 @@ pub struct ViewField {
     pub option: Option<FieldOption>,
     /// Keyword of Python that sets it.
     pub keyword: Option<FieldKeyword>,
-    /// Control of the viewer that is made from this description; fields without one have their own, or none.
+    /// Control of the viewer that is generated from this description; other fields have their own control, or
+    /// none.
     pub control: FieldControl,
 }
 
@@ -28,9 +29,9 @@ pub enum FieldType {
     Text,
     /// True or false.
     Flag,
-    /// Whole number from 0 on.
+    /// Whole number, 0 or more.
     Index {
-        /// Largest number.
+        /// Largest allowed number.
         last: Option<u64>,
     },
     /// Number.
@@ -43,19 +44,19 @@ pub enum FieldType {
     Point,
     /// Two values `[low, high]`, low below high.
     Range,
-    /// Two corners `[[x, y, z], [x, y, z]]`, shares from 0 to 1, low below high.
+    /// Two corners `[[x, y, z], [x, y, z]]`, fractions from 0 to 1, low below high.
     Box,
     /// Point of an opacity curve `[value, alpha]`, alpha from 0 to 1.
     OpacityPoint,
-    /// Indices by names of axes.
+    /// Indices by axis name.
     Indices,
     /// Several values of one type.
     List {
-        /// Type of each.
+        /// Type of each value.
         of: &'static Self,
-        /// Fewest values.
+        /// Smallest number of values.
         least: usize,
-        /// Most values.
+        /// Largest number of values.
         most: usize,
     },
     /// Object with members.
@@ -66,38 +67,38 @@ pub enum FieldType {
     Nullable(&'static Self),
 }
 
-/// Numbers that are allowed; infinite bounds are none.
+/// Allowed range of numbers; infinite bounds are absent.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberRange {
-    /// Least number.
+    /// Lower bound.
     pub low: f64,
-    /// Greatest number.
+    /// Upper bound.
     pub high: f64,
-    /// Whether `low` itself is not allowed.
+    /// True if `low` itself is not allowed.
     pub is_above_low: bool,
-    /// Whether `high` itself is not allowed.
+    /// True if `high` itself is not allowed.
     pub is_below_high: bool,
 }
 
-/// Names of which a field is one.
+/// Set of names.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldChoice {
     /// Name of the type.
     pub name: &'static str,
-    /// Name of the list of all.
+    /// Name of the list of all names in generated code.
     pub list: &'static str,
     /// Description.
     pub help: &'static str,
-    /// The names, as they are listed.
+    /// Names, in the order of the list.
     pub names: &'static [ChoiceName],
 }
 
-/// Name that can be chosen.
+/// Name in a set.
 #[derive(Clone, Copy, Debug)]
 pub struct ChoiceName {
-    /// The name.
+    /// Canonical name.
     pub name: &'static str,
-    /// Other name on the command line and in Python.
+    /// Alternative name on the command line and in Python.
     pub alias: Option<&'static str>,
     /// Description.
     pub help: &'static str,
@@ -110,7 +111,7 @@ pub struct FieldRecord {
     pub name: &'static str,
     /// Description.
     pub help: &'static str,
-    /// Members; members of later versions are kept.
+    /// Members; members of later versions are preserved.
     pub members: &'static [FieldMember],
 }
 
@@ -119,11 +120,11 @@ pub struct FieldRecord {
 pub struct FieldMember {
     /// Name in JSON.
     pub name: &'static str,
-    /// Name in JSON before; still read, never written.
+    /// Former name in JSON; still read, never written.
     pub former: Option<&'static str>,
-    /// Values that it takes.
+    /// Type of the values.
     pub field_type: FieldType,
-    /// Whether it may be left out.
+    /// True if the member may be omitted.
     pub is_optional: bool,
     /// Description.
     pub help: &'static str,
@@ -136,7 +137,7 @@ pub struct FieldUnion {
     pub name: &'static str,
     /// Description.
     pub help: &'static str,
-    /// Name of each member, and the only member of the object that it is.
+    /// Name of each member, and the only member of its object.
     pub variants: &'static [(&'static str, FieldMember)],
 }
 
@@ -145,30 +146,30 @@ pub struct FieldUnion {
 pub struct FieldOption {
     /// Name, without `--`.
     pub name: &'static str,
-    /// Name before; still taken, not listed.
+    /// Former name; still accepted, not listed.
     pub former: Option<&'static str>,
-    /// Name of the value in help; empty for options without one, and for choices, whose names are listed.
+    /// Name of the value in help; empty for options without a value, and for choices, whose names are listed.
     pub value_name: &'static str,
-    /// Description for `-h`; empty where the field's own will do.
+    /// Description for `-h`; empty if the field's own is used.
     pub help: &'static str,
     /// Further description for `--help`; may be empty.
     pub more: &'static str,
-    /// Values that follow it.
+    /// Values that the option takes.
     pub form: OptionForm,
 }
 
-/// Values that follow an option.
+/// Values of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionForm {
-    /// One.
+    /// One value.
     Value,
-    /// One at a time; the option may be given several times.
+    /// One value at a time; the option may be repeated.
     Repeated,
     /// `on` or `off`.
     Switch,
-    /// None: the option sets the field to true.
+    /// No value: the option sets the field to true.
     Present,
-    /// One behind `=`, or none for this one.
+    /// One value after `=`, or none for this default.
     Assigned(&'static str),
 }
 
@@ -177,9 +178,9 @@ pub enum OptionForm {
 pub struct FieldKeyword {
     /// Name.
     pub name: &'static str,
-    /// Name before; still taken, with a warning.
+    /// Former name; still accepted, with a warning.
     pub former: Option<&'static str>,
-    /// Type annotation, without `None`; empty where the field's type says it.
+    /// Type annotation, without `None`; empty if it follows from the field's type.
     pub annotation: &'static str,
     /// Further description; may be empty.
     pub more: &'static str,
@@ -188,24 +189,24 @@ pub struct FieldKeyword {
 /// Control of the viewer.
 #[derive(Clone, Copy, Debug)]
 pub enum FieldControl {
-    /// None that is made from the description.
+    /// No generated control.
     None,
-    /// Box to tick.
+    /// Checkbox.
     Switch {
-        /// Label beside it.
+        /// Label beside the checkbox.
         label: &'static str,
     },
-    /// Slider over the numbers that the field takes.
+    /// Slider over the allowed numbers.
     Slider {
-        /// Label above it.
+        /// Label above the slider.
         label: &'static str,
-        /// Distance of its positions.
+        /// Step of the slider.
         step: f64,
     },
 }
 
 impl ViewField {
-    /// Type without the null that it may be as well.
+    /// Returns the type without null.
     #[must_use]
     pub fn plain_type(&self) -> &FieldType {
         if let FieldType::Nullable(plain) = self.field_type { plain } else { &self.field_type }
@@ -213,28 +214,28 @@ impl ViewField {
 }
 
 impl NumberRange {
-    /// All finite numbers.
+    /// Range of all finite numbers.
     pub const ALL: Self = Self::between(f64::NEG_INFINITY, f64::INFINITY);
 
-    /// Numbers from `low` to `high`, both included.
+    /// Returns the range from `low` to `high`, both included.
     #[must_use]
     pub const fn between(low: f64, high: f64) -> Self {
         Self { low, high, is_above_low: false, is_below_high: false }
     }
 
-    /// Numbers above `low`, up to `high`.
+    /// Returns the range above `low`, up to and including `high`.
     #[must_use]
     pub const fn above(low: f64, high: f64) -> Self {
         Self { low, high, is_above_low: true, is_below_high: false }
     }
 
-    /// Numbers above `low` and below `high`.
+    /// Returns the range above `low` and below `high`.
     #[must_use]
     pub const fn inside(low: f64, high: f64) -> Self {
         Self { low, high, is_above_low: true, is_below_high: true }
     }
 
-    /// Whether a number is finite and allowed.
+    /// Returns true if a number is finite and allowed.
     #[must_use]
     pub fn contains(&self, number: f64) -> bool {
         let is_high_enough = if self.is_above_low { number > self.low } else { number >= self.low };
@@ -242,7 +243,7 @@ impl NumberRange {
         number.is_finite() && is_high_enough && is_low_enough
     }
 
-    /// The numbers in words, such as `a number from 0 to 1`.
+    /// Describes the range in words, such as `a number from 0 to 1`.
     #[must_use]
     pub fn words(&self) -> String {
         let low = match (self.low.is_finite(), self.is_above_low) {

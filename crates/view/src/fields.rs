@@ -1,8 +1,8 @@
 //! Table of the fields of a view.
 //!
-//! The one place that describes them for everybody: the JSON schema, the options of the command line, the keywords of Python, the
-//! types and controls of the viewer and the table in `docs/view.md` come from it. The values themselves, with their defaults, are
-//! [`View`](crate::View)'s.
+//! This is the only description of the fields: the JSON schema, the command line options, the Python
+//! keywords, the types and controls of the viewer and the table in `docs/view.md` are generated from it.
+//! Values and defaults are in [`View`](crate::View).
 
 use crate::field::{
     ChoiceName, FieldChoice, FieldControl, FieldKeyword, FieldMember, FieldOption, FieldRecord, FieldType,
@@ -12,16 +12,16 @@ use crate::slice::MAX_SLICES;
 use crate::surface::MAX_SURFACES;
 use crate::transfer::MAX_OPACITY_POINTS;
 
-/// Largest coordinate in world space: beyond it single precision has no room left for products.
+/// Largest coordinate in world space: products of larger ones overflow single precision.
 pub(crate) const MAX_WORLD: f64 = 1e15;
-/// Opening angles outside draw nothing sensible, radians.
+/// Smallest vertical opening angle of a camera, radians.
 pub(crate) const MIN_FOV_RAD: f64 = 1e-6;
-/// See [`MIN_FOV_RAD`].
+/// Largest vertical opening angle of a camera, radians.
 pub(crate) const MAX_FOV_RAD: f64 = std::f64::consts::PI - 1e-3;
-/// Largest distance of the eyes of a stereo pair, as a share of that to what they look at.
+/// Largest distance of the eyes of a stereo pair, as a share of the distance to the camera's target.
 pub const MAX_PARALLAX: f64 = 0.5;
 
-/// Fields of a view, but its version `v`, in the order in which they are written.
+/// Fields of a view except its version `v`, in the order in which they are written.
 pub const FIELDS: &[ViewField] = &[
     ViewField {
         name: "array",
@@ -492,13 +492,13 @@ const MODE: FieldChoice = FieldChoice {
     ],
 };
 
-/// Field of this name in JSON, present or former.
+/// Finds a field by its present or former name in JSON.
 #[must_use]
 pub fn find_field(name: &str) -> Option<&'static ViewField> {
     FIELDS.iter().find(|field| field.name == name || field.former == Some(name))
 }
 
-/// Field that a keyword of Python sets, by its present or former name.
+/// Finds the field that a keyword of Python sets, by its present or former name.
 #[must_use]
 pub fn find_keyword(name: &str) -> Option<&'static ViewField> {
     FIELDS.iter().find(|field| {

@@ -1,9 +1,10 @@
-//! The array of a data set that is shown first.
+//! Default array of a data set.
 //!
-//! Arrays are ranked in this order. Last come coordinates, bounds, cell measures and tables of a mesh: arrays that others name as such,
-//! by the CF and UGRID conventions, or that declare it themselves. Then values before labels; fields of an adaptive mesh before the
-//! arrays that they are made of; tables of a few columns after others; volumes before planes; fractional values before whole numbers;
-//! more dimensions first, channels aside; the largest; an image in its colors, which counts as what it is made of, before that; the
+//! Arrays are ranked in this order. Last come coordinates, bounds, cell measures and tables of a mesh: arrays
+//! that others name as such, by the CF and UGRID conventions, or that declare it themselves. Then values
+//! before labels; fields of an adaptive mesh before the arrays that they are made of; tables of a few columns
+//! after others; volumes before planes; fractional values before whole numbers; more dimensions first, not
+//! counting channels; the largest; a color image before its source array, whose other ranks it shares; the
 //! first in the file.
 
 use std::cmp::Reverse;
@@ -16,7 +17,7 @@ use crate::view::{sides, thick_sides};
 /// Shortest side of a volume; a shorter one is taken for the columns of a table.
 const LEAST_SIDE: u64 = 5;
 
-/// Most arrays that an error names.
+/// Most arrays that an error message names.
 const MOST_NAMED: usize = 8;
 
 /// Attributes that name coordinates, bounds of cells and their measures (CF conventions, sections 5 and 7), or the table of grids.
@@ -30,24 +31,24 @@ const NAMING: [&str; 8] = [
     "ancillary_variables",
     GRIDS_ATTRIBUTE,
 ];
-/// Ends of attributes by which a mesh names its tables (UGRID).
+/// Suffixes of attributes by which a mesh names its tables (UGRID).
 const MESH_ENDS: [&str; 2] = ["_connectivity", "_coordinates"];
-/// Ends of the names of coordinates, bounds and tables of a mesh.
+/// Suffixes of the names of coordinates, bounds and tables of a mesh.
 const OWN_ENDS: [&str; 9] =
     ["_bnds", "_bounds", "_bnd", "_vertices", "_connectivity", "_nodes", "_links", "_vert", "vertex_of_cell"];
 
-/// End of the name of an image in its colors, behind the name of the array that it is made of.
+/// Suffix of the name of a color image, after the name of its source array.
 pub const COLOR_END: &str = " (color)";
 
-/// The array to start with.
+/// Returns the default array.
 ///
 /// # Errors
-/// `Unsupported`, listing the arrays there are, when none has two dimensions.
+/// `Unsupported`, listing the arrays, if none has two dimensions.
 pub(crate) fn first_array(dataset: &Dataset) -> Result<&ArrayInfo> {
     let named = named_by_others(dataset);
     let by_name: HashMap<&str, &ArrayInfo> =
         dataset.arrays.iter().map(|array| (array.name.as_str(), array)).collect();
-    // What an image in its colors is made of.
+    // Source array of a color image.
     let source = |array: &ArrayInfo| match array.meaning {
         Meaning::Colors => by_name.get(array.name.strip_suffix(COLOR_END)?).copied(),
         _ => None,
@@ -60,7 +61,7 @@ pub(crate) fn first_array(dataset: &Dataset) -> Result<&ArrayInfo> {
     drawn.min_by_key(rank_of).ok_or_else(|| nothing_to_draw(dataset))
 }
 
-/// Says why no array of a data set is drawn.
+/// Returns the error that no array of a data set can be drawn.
 fn nothing_to_draw(dataset: &Dataset) -> Error {
     let found: Vec<String> = dataset.arrays.iter().take(MOST_NAMED).map(with_axes).collect();
     let left_out = dataset.left_out.iter().take(MOST_NAMED);
@@ -85,7 +86,7 @@ fn nothing_to_draw(dataset: &Dataset) -> Error {
     ))
 }
 
-/// An array's name, and the name, length and kind of each axis.
+/// Describes an array: its name, and the name, length and kind of each axis.
 fn with_axes(array: &ArrayInfo) -> String {
     let axis = |(axis, count): (&Axis, &u64)| {
         let kind = format!("{:?}", axis.kind).to_lowercase();
@@ -95,7 +96,7 @@ fn with_axes(array: &ArrayInfo) -> String {
     format!("`{}` [{}]", array.name, axes.join(", "))
 }
 
-/// Order of arrays: the lowest is shown, the first of equal ones.
+/// Sort key of arrays: the lowest is the default, the first of equal ones.
 type ArrayPreference = (bool, bool, bool, bool, bool, bool, Reverse<usize>, Reverse<u64>);
 
 fn preference(array: &ArrayInfo, named: &BTreeSet<String>) -> ArrayPreference {
@@ -119,7 +120,7 @@ fn last_part(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or_default()
 }
 
-/// True for coordinates, bounds, measures and tables of a mesh.
+/// Returns true for coordinates, bounds, measures and tables of a mesh.
 fn is_about_others(array: &ArrayInfo, named: &BTreeSet<String>) -> bool {
     let own = last_part(&array.name);
     let lower = own.to_ascii_lowercase();
@@ -139,7 +140,7 @@ fn is_about_others(array: &ArrayInfo, named: &BTreeSet<String>) -> bool {
         || OWN_ENDS.iter().any(|end| lower.ends_with(end))
 }
 
-/// Names of the arrays that others name as their coordinates, bounds and the like.
+/// Returns the names of the arrays that others name as their coordinates, bounds or measures.
 fn named_by_others(dataset: &Dataset) -> BTreeSet<String> {
     let is_naming = |name: &str| NAMING.contains(&name) || MESH_ENDS.iter().any(|end| name.ends_with(end));
     let attributes = dataset.arrays.iter().flat_map(|array| &array.attributes).chain(&dataset.attributes);

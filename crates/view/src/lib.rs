@@ -1,8 +1,8 @@
-//! View of an array: what a person looks at, and how.
+//! View of an array: what a picture shows, and how.
 //!
-//! The stage between people and pictures: a [`View`] is the one description of a picture, the same in a link, in a
-//! session, on the command line and in Python. This crate is pure: it checks views, merges changes into them, and chooses
-//! what is not given where that needs only the description of a data set. It reads no values and never draws.
+//! A [`View`] is the only description of a picture, the same in a link, in a session, on the command line and
+//! in Python. This crate is pure: it checks views, merges changes into them, and chooses defaults that need
+//! only the description of a data set. It reads no values and never draws.
 
 mod color_by;
 mod field;

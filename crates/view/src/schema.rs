@@ -7,7 +7,8 @@ use crate::field::{FieldMember, FieldRecord, FieldType, NumberRange};
 use crate::fields::FIELDS;
 use crate::view::{SCHEMA, View};
 
-/// JSON schema (draft 2020-12) of a view as it is written. Fields and members of later versions are kept, so others are allowed.
+/// Returns the JSON schema (draft 2020-12) of a view as it is written. Fields and members of later versions
+/// are preserved, so additional properties are allowed.
 #[must_use]
 pub fn json_schema() -> Value {
     let defaults = json!(View::default());
@@ -28,7 +29,7 @@ pub fn json_schema() -> Value {
     })
 }
 
-/// Schema of the values of a type.
+/// Returns the schema of the values of a type.
 fn of_type(field_type: &FieldType) -> Map<String, Value> {
     let schema = match field_type {
         FieldType::Text => json!({"type": "string"}),

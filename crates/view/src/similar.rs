@@ -1,9 +1,9 @@
-//! Names that somebody may have meant.
+//! Suggestions of similar names.
 
-/// Most letters by which a name that somebody may have meant differs, and half of its own letters at most.
+/// Largest edit distance of a suggestion, and at most half the length of the name.
 const MOST_EDITS: usize = 2;
 
-/// Names like `name`: that begin with it or it with them, or that differ by a few letters.
+/// Returns names similar to `name`: one is a prefix of the other, or they differ by a few letters.
 #[must_use]
 pub fn similar<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let is_begun = |other: &str| name.len() > 2 && other.starts_with(name) || name.starts_with(other);
@@ -11,7 +11,7 @@ pub fn similar<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
     names.into_iter().filter(|other| is_begun(other) || edits(name, other) <= most).collect()
 }
 
-/// Letters to insert, remove or replace to make one name of the other.
+/// Returns the edit distance: letters to insert, remove or replace.
 fn edits(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

@@ -1,38 +1,38 @@
-//! Slices as a view carries them.
+//! Slices, as part of a view.
 
 use array::{ArrayInfo, Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Most slices in a view.
+/// Most slices of a view.
 pub const MAX_SLICES: usize = 16;
 
-/// An axis of the volume that an array is drawn as.
+/// Axis of the volume that an array is drawn as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SpaceAxis {
-    /// Axis x; the last one where an array has no axes of space.
+    /// Axis x; the last one if an array has no spatial axes.
     X,
-    /// Axis y, or the one before.
+    /// Axis y, or the second to last.
     Y,
-    /// Axis z, or the one before that.
+    /// Axis z, or the third to last.
     Z,
 }
 
-/// A plane across one axis of the volume, opaque in the colors of the transfer function.
+/// Plane across one axis of the volume, opaque in the colors of the transfer function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ViewSlice {
-    /// The axis that it lies across.
+    /// Axis perpendicular to the plane.
     pub axis: SpaceAxis,
-    /// Index on that axis, at level 0; between whole numbers values are interpolated.
+    /// Index on that axis, at level 0; values are interpolated between whole numbers.
     pub at: f64,
-    /// Fields of a later version: kept, ignored.
+    /// Fields of a later version: preserved but ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
 impl SpaceAxis {
-    /// Its number in positions `(x, y, z)`.
+    /// Returns its index in positions `(x, y, z)`.
     #[must_use]
     pub fn index(self) -> usize {
         match self {
@@ -42,7 +42,7 @@ impl SpaceAxis {
         }
     }
 
-    /// How many elements an array has along it; 1 where it has not got it.
+    /// Returns the number of elements of an array along it; 1 if the array does not have it.
     #[must_use]
     pub fn size_in(self, array: &ArrayInfo) -> u64 {
         let shape = array.shape();
@@ -58,10 +58,10 @@ impl SpaceAxis {
 }
 
 impl ViewSlice {
-    /// Checks what serde does not: how many, finite positions.
+    /// Checks constraints beyond the types: number of slices, finite positions.
     ///
     /// # Errors
-    /// `Invalid`, saying what is wrong.
+    /// `Invalid`, telling what is wrong.
     pub fn check_all(slices: &[Self]) -> Result<()> {
         if slices.len() > MAX_SLICES {
             let found = slices.len();
@@ -73,10 +73,10 @@ impl ViewSlice {
         }
     }
 
-    /// Checks that it lies in an array.
+    /// Checks that the slice lies in an array.
     ///
     /// # Errors
-    /// `Invalid`.
+    /// `Invalid` for a position outside.
     #[expect(clippy::cast_precision_loss, reason = "indices stay below 2^53")]
     pub fn check_in(&self, array: &ArrayInfo) -> Result<()> {
         let last = self.axis.size_in(array).saturating_sub(1) as f64;

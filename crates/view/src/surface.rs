@@ -1,23 +1,23 @@
-//! Isosurfaces as a view carries them, and what is drawn besides.
+//! Isosurfaces and the rendering mode, as parts of a view.
 
 use array::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Most isosurfaces in a view.
+/// Most isosurfaces of a view.
 pub const MAX_SURFACES: usize = 20;
 
-/// All places at which the volume has one value.
+/// Isosurface: all positions at which the volume has one value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Surface {
     /// Decoded value.
     pub value: f64,
-    /// sRGB.
+    /// Color, sRGB.
     #[serde(alias = "colour")]
     pub color: [u8; 3],
     /// Fraction of the light from behind that the surface absorbs, 0 to 1.
     pub opacity: f64,
-    /// Fields of a later version: kept, ignored.
+    /// Fields of a later version: preserved but ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -26,19 +26,19 @@ pub struct Surface {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// All that the transfer function shows.
+    /// Volume rendering with the transfer function.
     #[default]
     Composite,
-    /// Nothing else: only isosurfaces and slices.
+    /// No volume rendering: only isosurfaces and slices.
     Surfaces,
-    /// The largest value along each ray, in its color.
+    /// Largest value along each ray, in its color.
     Maximum,
-    /// The smallest value along each ray, in its color.
+    /// Smallest value along each ray, in its color.
     Minimum,
 }
 
 impl Mode {
-    /// True for [`Mode::Maximum`] and [`Mode::Minimum`].
+    /// Returns true for [`Mode::Maximum`] and [`Mode::Minimum`].
     #[must_use]
     pub fn is_extreme(self) -> bool {
         matches!(self, Self::Maximum | Self::Minimum)
@@ -46,10 +46,10 @@ impl Mode {
 }
 
 impl Surface {
-    /// Checks what serde does not: how many, finite values, opacities.
+    /// Checks constraints beyond the types: number of surfaces, finite values, opacities.
     ///
     /// # Errors
-    /// `Invalid`, saying what is wrong.
+    /// `Invalid`, telling what is wrong.
     pub fn check_all(surfaces: &[Self]) -> Result<()> {
         if surfaces.len() > MAX_SURFACES {
             return Err(Error::invalid(format!(

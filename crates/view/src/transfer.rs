@@ -1,8 +1,8 @@
-//! Transfer functions as a view carries them, and a sensible one to start with.
+//! Transfer functions, as part of a view, and default ones.
 //!
-//! A transfer function is defined over *decoded* values. Its opacity is what one smallest voxel spacing of
-//! level 0 takes away, so it does not depend on the level drawn. Names of color maps are the renderer's:
-//! here a map is only a short word.
+//! A transfer function is defined over *decoded* values. Its opacity applies to the length of one smallest
+//! voxel spacing of level 0, so it does not depend on the level drawn. Color maps are defined by the
+//! renderer; here a map is only a short name.
 
 use array::{Error, Meaning, Padding, Result, Spread};
 use serde::{Deserialize, Serialize};
@@ -12,51 +12,53 @@ use serde_json::{Map, Value};
 pub const MAX_OPACITY_POINTS: usize = 256;
 /// Longest name of a color map, bytes.
 const MAX_MAP_BYTES: usize = 64;
-/// Share of the voxels that the first transfer function hides: of real volumes most is air, water or background.
+/// Share of the voxels that the default transfer function hides: most of a real volume is air, water or
+/// background.
 const HIDDEN_SHARE: f64 = 0.72;
-/// Shares of the voxels below and above which colors saturate, so that a few outliers do not bleach the rest.
+/// Shares of the voxels below and above which colors saturate, so that a few outliers do not compress the
+/// range of the rest.
 const TAIL_SHARE: f64 = 0.002;
-/// Narrowest range of usual values, as a share of their size. A narrower one holds one value and its rounding, such as the thin
-/// atmosphere around a star.
+/// Narrowest range of usual values, as a share of their magnitude. A narrower one is a single value with
+/// rounding, such as the thin atmosphere around a star.
 const NARROWEST_SHARE: f64 = 1e-5;
-/// Number of values of which more than one must differ, for the range to be that of the differing ones.
+/// Divisor: if fewer than this fraction of values differ from the most frequent one, they count as outliers.
 const FEWEST_OTHERS_OF: usize = 10_000;
-/// The densest value lets `CLEAR_SHARE` of the light through `THICKNESS_SHARE` of the volume's longest side.
+/// Share of the light that the densest value lets through `THICKNESS_SHARE` of the volume's longest side.
 const THICKNESS_SHARE: f64 = 0.1;
 const CLEAR_SHARE: f64 = 0.05;
-/// Most layers of a volume that counts as a few layers. Its longest side has at least so many times more voxels.
+/// Most layers of a thin volume, and least ratio of its longest side to them.
 const FEW_LAYERS: u64 = 8;
-/// Opacities of the lowest and the highest values of those, over the smallest voxel spacing.
+/// Opacities of the lowest and the highest values of thin volumes, over the smallest voxel spacing.
 const LAYER_OPACITIES: [f64; 2] = [0.35, 0.9];
-/// Greatest distance from the range of colors at which padding begins to be hidden, as a share of the range.
+/// Greatest distance from the color range at which padding begins to be hidden, as a share of the range.
 const PADDING_ROOM: f64 = 0.25;
-/// Range in which every label of the map for labels has a color of its own.
+/// Range in which every label of the color map `labels` has its own color.
 const LABEL_RANGE: [f64; 2] = [0.0, 255.0];
 /// Range of packed colors, decoded: from no strength to full strength.
 const COLOR_RANGE: [f64; 2] = [0.0, 255.0];
 
-/// Which values are seen, and how.
+/// Colors and opacities of values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {
     /// Values at the ends of the color map, decoded.
     pub range: [f64; 2],
     /// Name of the color map.
     pub map: String,
-    /// `[value, alpha]`, ascending in value, linear between; outside, the nearest point holds. Alpha (0 to 1)
+    /// Opacity curve `[value, alpha]`, ascending in value, linear between; constant outside. Alpha (0 to 1)
     /// is the opacity over the length of one smallest voxel spacing of level 0.
     pub opacity: Vec<[f64; 2]>,
-    /// Fields of a later version: kept, ignored.
+    /// Fields of a later version: preserved but ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// Values beyond that, on both sides of zero, may have differences that are no numbers.
+/// Largest magnitude of a value: differences of larger ones may overflow.
 const WIDEST: f64 = f64::MAX / 4.0;
 
 impl Transfer {
-    /// A first transfer function for values spread like this in a volume of so many voxels along its sides: common values
-    /// are clear, rare high ones are dense; of a few layers every value is visible. A map of one layer is opaque: nothing is
-    /// behind it. Values that look like padding are hidden.
+    /// Returns a default transfer function for values with this distribution in a volume with these sides, in
+    /// voxels: common values are transparent, rare high ones are dense; in thin volumes every value is
+    /// visible. Maps of one layer are opaque. Values that look like padding are hidden.
     #[must_use]
     pub fn sensible(values: &Spread, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
         let padding = values.padding();
@@ -68,10 +70,11 @@ impl Transfer {
             Looks::Map => 1.0,
             _ => densest(sides_voxels.into_iter().max().unwrap_or(1)),
         };
-        // Labels and colors have no rare values that stand out: a few layers of them are seen whole.
+        // Labels and colors have no rare values to emphasize: thin volumes of them are shown completely.
         let own_dense = if looks == Looks::Volume { dense } else { dense.max(LAYER_OPACITIES[1]) };
         if meaning == Meaning::Labels {
-            // Label 0 means nothing; every other one is a thing, negative ones too: values below the first point have its opacity.
+            // Label 0 is background; all others, negative ones too, are objects: values below the first point
+            // have its opacity.
             let opacity =
                 vec![[-1.0, own_dense], [-0.5, own_dense], [-0.5, 0.0], [0.5, 0.0], [0.5, own_dense]];
             return Self { range: LABEL_RANGE, map: "labels".into(), opacity, other: Map::new() };
@@ -85,14 +88,14 @@ impl Transfer {
             Looks::Map | Looks::Layers => looks.visible_over([low, high]),
             Looks::Volume => {
                 let first = values.quantile(HIDDEN_SHARE).unwrap_or(low + HIDDEN_SHARE * (high - low));
-                // A constant that is not zero is a thing.
+                // A nonzero constant is an object.
                 let first = if is_constant(values) && values.low != 0.0 { low } else { first };
                 let first = first.clamp(low, low + 0.9 * (high - low));
                 vec![[low, 0.0], [first, 0.0], [first + 0.5 * (high - first), 0.3 * dense], [high, dense]]
             }
         };
         if let Some(Padding { value, border, .. }) = padding {
-            // Near the range, so that few entries of the table of colors lie between.
+            // Near the range, so that few entries of the color table lie in between.
             let room = (high - low) * PADDING_ROOM;
             if value < border {
                 let at = border.max(low - room).min(low);
@@ -105,7 +108,8 @@ impl Transfer {
         Self { range: [low, high], map: "viridis".into(), opacity, other: Map::new() }
     }
 
-    /// A first transfer function as [`Transfer::sensible`] chooses it, but with colors from the lowest to the highest value.
+    /// Returns a default transfer function as [`Transfer::sensible`] does, but with colors from the lowest to
+    /// the highest value.
     #[must_use]
     pub fn over_all(values: &Spread, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
         let sensible = Self::sensible(values, meaning, sides_voxels);
@@ -120,7 +124,8 @@ impl Transfer {
         Self { range: [low, high], opacity, ..sensible }
     }
 
-    /// Moves colors and opacity to another range; changes nothing for labels and packed colors, or where the range is not valid.
+    /// Moves colors and opacity to another range; changes nothing for labels and packed colors, or for an
+    /// invalid range.
     #[must_use]
     pub fn spread_over(mut self, range: [f64; 2]) -> Self {
         if check_range(range).is_err() || matches!(self.map.as_str(), "labels" | "rgb") {
@@ -135,7 +140,7 @@ impl Transfer {
         self
     }
 
-    /// Checks what serde does not: finite numbers, a range, an ascending bounded curve.
+    /// Checks constraints beyond the types: finite numbers, a valid range, an ascending bounded curve.
     ///
     /// # Errors
     /// `Invalid`, naming the field.
@@ -163,9 +168,9 @@ fn is_constant(values: &Spread) -> bool {
 }
 
 /// # Errors
-/// `Invalid` where no color map can be spread over it.
+/// `Invalid` if no color map can be mapped to it.
 pub(crate) fn check_range([low, high]: [f64; 2]) -> Result<()> {
-    // The width is divided by: it and what is left of it must be numbers.
+    // The width is a divisor: it and its reciprocal must be finite.
     let width = high - low;
     if width > 0.0 && width.is_finite() && width.recip().is_finite() {
         return Ok(());
@@ -176,7 +181,7 @@ pub(crate) fn check_range([low, high]: [f64; 2]) -> Result<()> {
 }
 
 /// # Errors
-/// `Invalid` for what is no short word.
+/// `Invalid` for an empty or too long name.
 pub(crate) fn check_map(map: &str) -> Result<()> {
     if (1..=MAX_MAP_BYTES).contains(&map.len()) {
         return Ok(());
@@ -187,12 +192,12 @@ pub(crate) fn check_map(map: &str) -> Result<()> {
     )))
 }
 
-/// Kinds of volumes, by their sides in voxels.
+/// Shape of a volume, by its sides in voxels.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Looks {
-    /// One layer.
+    /// Single layer.
     Map,
-    /// A few layers, or a needle: so thin that hidden values would leave nothing to see.
+    /// A few layers, or a needle: so thin that hidden values would leave nothing visible.
     Layers,
     Volume,
 }
@@ -208,14 +213,14 @@ impl Looks {
         }
     }
 
-    /// Opacity of a map or of a few layers, which hides no value of a range.
+    /// Returns the opacity of a map or a thin volume, which hides no value of a range.
     fn visible_over(self, [low, high]: [f64; 2]) -> Vec<[f64; 2]> {
         let [first, last] = if self == Self::Map { [1.0; 2] } else { LAYER_OPACITIES };
         vec![[low, first], [high, last]]
     }
 }
 
-/// Ends of the color map: the values without their tails, never empty.
+/// Returns the ends of the color map: the values without their tails, never empty.
 fn span(values: &Spread) -> [f64; 2] {
     let bounded = |v: f64| v.clamp(-WIDEST, WIDEST);
     let ends = |values: &Spread| {
@@ -227,7 +232,7 @@ fn span(values: &Spread) -> [f64; 2] {
     if let Some(usual) = usual.filter(is_wide) {
         return usual;
     }
-    // Nearly all values are the same: the range is that of the others, unless those are a few outliers.
+    // Nearly all values are equal: the range is that of the others, unless those are a few outliers.
     if let Some(common) = values.quantile(0.5) {
         #[expect(clippy::float_cmp, reason = "the very same value")]
         let is_other = |v: &f64| *v != common && (*v - common).abs() > NARROWEST_SHARE * common.abs();
@@ -246,7 +251,7 @@ fn span(values: &Spread) -> [f64; 2] {
     if let Some(usual) = usual {
         return usual;
     }
-    // A constant: room on both sides that survives rounding.
+    // A constant: margins on both sides that survive rounding.
     let Some(value) = values.quantile(0.5).map(bounded) else { return [0.0, 1.0] };
     let room = value.abs().max(1.0) * 0.5;
     [value - room, value + room]

@@ -1,8 +1,7 @@
-//! The view, schema 1: everything that decides what a picture shows.
+//! View, schema 1: everything that determines what a picture shows.
 //!
-//! A legal [`View`] has finite numbers, bounded lists and a camera that looks somewhere. Whether it fits a
-//! data set is a second question, answered by [`View::place_in`]. What it looks like is the renderer's
-//! business: this file knows no matrices.
+//! A valid [`View`] has finite numbers, bounded lists and a valid camera. [`View::place_in`] checks it
+//! against a data set. This file contains no rendering mathematics.
 
 use std::collections::BTreeMap;
 
@@ -16,25 +15,25 @@ use crate::first::first_array;
 use crate::transfer::Looks;
 use crate::{ColorBy, Mode, SpaceAxis, Surface, Transfer, ViewSlice};
 
-/// The version of the schema that this crate writes and reads.
+/// Version of the schema that this crate writes and reads.
 pub const SCHEMA: u32 = 1;
-/// Largest view as JSON text, fields unknown to this version included, bytes.
+/// Largest view as JSON text, including fields unknown to this version, bytes.
 pub const MAX_VIEW_BYTES: usize = 64 << 10;
 /// Longest name of an array or axis in a view, bytes.
 const MAX_NAME_IN_VIEW_BYTES: usize = 4096;
-/// Background where a view names none: a dark neutral gray, sRGB.
+/// Background of a view that names none: a dark neutral gray, sRGB.
 const DEFAULT_BACKGROUND: [u8; 3] = [13, 14, 18];
 
-/// How the scene is projected.
+/// Projection of the scene.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Projection {
-    /// Near things are larger.
+    /// Perspective projection.
     Perspective {
         /// Vertical opening angle, radians, above 0 and below pi.
         fov_y_rad: f64,
     },
-    /// Parallel rays.
+    /// Orthographic projection.
     Orthographic {
         /// Height of the picture in world units.
         height_world: f64,
@@ -46,19 +45,19 @@ pub enum Projection {
 pub struct ViewCamera {
     /// Position of the eye, `[x, y, z]`.
     pub eye: [f64; 3],
-    /// The point looked at, `[x, y, z]`.
+    /// Point that the camera looks at, `[x, y, z]`.
     pub target: [f64; 3],
-    /// Roughly up in the picture, `[x, y, z]`; any length.
+    /// Approximate up direction in the picture, `[x, y, z]`, of any length.
     pub up: [f64; 3],
-    /// Perspective or parallel.
+    /// Perspective or orthographic projection.
     pub projection: Projection,
-    /// Fields of a later version: kept, ignored.
+    /// Fields of a later version: preserved but ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// Complete description of a picture. `None` for camera or transfer function lets the viewer choose a
-/// sensible one.
+/// Complete description of a picture. With `None` for camera or transfer function the viewer chooses a
+/// default.
 ///
 /// ```
 /// use corridor_view::View;
@@ -72,22 +71,22 @@ pub struct View {
     /// Version of the schema.
     #[serde(default = "schema")]
     pub v: u32,
-    /// Name of the array; empty where the data set has only one.
+    /// Name of the array; may be empty if the data set has only one.
     #[serde(default)]
     pub array: String,
     /// Index on the time axis.
     #[serde(default)]
     pub time: u64,
-    /// Index on axes that are neither space nor time, by name; 0 where not named.
+    /// Index on axes that are neither space nor time, by name; 0 by default.
     #[serde(default)]
     pub at: BTreeMap<String, u64>,
-    /// This level and no other; `None` lets the viewer choose.
+    /// Number of the only level to draw; with `None` the viewer chooses.
     #[serde(default)]
     pub level: Option<u8>,
-    /// Camera; `None` lets the viewer choose one.
+    /// Camera; with `None` the viewer chooses one.
     #[serde(default)]
     pub camera: Option<ViewCamera>,
-    /// Which values are seen, and how.
+    /// Transfer function: colors and opacities of values.
     #[serde(default)]
     pub transfer: Option<Transfer>,
     /// Another array that gives the colors.
@@ -102,26 +101,26 @@ pub struct View {
     /// Rendering mode of the volume, in addition to isosurfaces and slices.
     #[serde(default)]
     pub mode: Mode,
-    /// Light what the transfer function shows, by the gradient of the values; surfaces always are.
+    /// Shading of the volume by the gradient of the values; surfaces are always shaded.
     #[serde(default)]
     pub shading: bool,
-    /// Strength of the light on surfaces, and on what the transfer function shows with `shading`: from 0, flat colors, to 1.
+    /// Strength of the light on surfaces, and on the volume with `shading`: from 0, flat colors, to 1.
     #[serde(default = "full_strength")]
     pub lighting: f64,
-    /// Draw the grids of an adaptive mesh as lines.
+    /// Grids of an adaptive mesh as lines.
     #[serde(default)]
     pub grids: bool,
-    /// A stereo pair, side by side, the left eye's picture left: the distance of the eyes, as a share of that to the camera's target,
-    /// above 0 and up to [`crate::MAX_PARALLAX`]. Of perspective cameras only.
+    /// Stereo pair, side by side, left eye on the left: the distance of the eyes as a share of that to the
+    /// camera's target, above 0 and up to [`crate::MAX_PARALLAX`]. For perspective cameras only.
     #[serde(default)]
     pub stereo: Option<f64>,
-    /// The part of the volume that is drawn: lowest and highest corner `[x, y, z]`, fractions from 0 to 1.
+    /// Part of the volume that is drawn: lowest and highest corner `[x, y, z]`, fractions from 0 to 1.
     #[serde(default)]
     pub clip: Option<[[f64; 3]; 2]>,
-    /// sRGB.
+    /// Background color, sRGB.
     #[serde(default = "default_background")]
     pub background: [u8; 3],
-    /// Fields of a later version: kept, ignored.
+    /// Fields of a later version: preserved but ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -163,8 +162,9 @@ impl Default for View {
     }
 }
 
-/// How many sides of the volume that an array is drawn as are longer than one voxel: 0 to 3. Space are the axes
-/// z, y, x, or the last three where an array has none of these. 0 also for an array without elements.
+/// Returns how many sides of the volume that an array is drawn as are longer than one voxel: 0 to 3. Spatial
+/// axes are z, y and x, or the last three if an array has none of these. Returns 0 for an array without
+/// elements.
 #[must_use]
 pub fn thick_sides(array: &ArrayInfo) -> usize {
     if array.shape().contains(&0) {
@@ -173,7 +173,7 @@ pub fn thick_sides(array: &ArrayInfo) -> usize {
     sides(array).filter(|&side| side > 1).count()
 }
 
-/// Whether the first picture of an array hides none of its layers, because they are few.
+/// Returns true if the default picture of an array hides none of its layers, because they are few.
 #[must_use]
 pub fn shows_all_layers(array: &ArrayInfo) -> bool {
     let mut voxels = [1; 3];
@@ -181,7 +181,7 @@ pub fn shows_all_layers(array: &ArrayInfo) -> bool {
     Looks::of(voxels) != Looks::Volume
 }
 
-/// Voxels along the sides of the volume that an array is drawn as.
+/// Returns the sides, in voxels, of the volume that an array is drawn as.
 pub(crate) fn sides(array: &ArrayInfo) -> impl Iterator<Item = u64> {
     let shape = array.shape();
     let space: Vec<usize> = array.spatial_axes().into_iter().flatten().collect();
@@ -190,18 +190,19 @@ pub(crate) fn sides(array: &ArrayInfo) -> impl Iterator<Item = u64> {
 }
 
 impl View {
-    /// The view to start with, of the array that `first.rs` ranks first.
+    /// Returns a view of the default array.
     ///
     /// # Errors
-    /// `Unsupported`, listing the arrays there are, when none has two dimensions.
+    /// `Unsupported`, listing the arrays, if none has two dimensions.
     pub fn first_of(dataset: &Dataset) -> Result<Self> {
         Ok(Self { array: first_array(dataset)?.name.clone(), ..Self::default() })
     }
 
-    /// Reads a view from JSON text.
+    /// Parses a view from JSON text.
     ///
     /// # Errors
-    /// `Invalid` when it is not JSON of this schema, too long, or not legal; `Unsupported` for another version.
+    /// `Invalid` for text that is not JSON of this schema, too long, or invalid; `Unsupported` for another
+    /// version.
     pub fn parse(text: &str) -> Result<Self> {
         if text.len() > MAX_VIEW_BYTES {
             return Err(too_long(text.len()));
@@ -210,10 +211,10 @@ impl View {
         Self::default().merged(&fields)
     }
 
-    /// This view with the given fields replaced; a field that is null goes back to its default.
+    /// Returns this view with the given fields replaced; null resets a field to its default.
     ///
     /// # Errors
-    /// As [`View::parse`]; `self` stays as it was.
+    /// Those of [`View::parse`].
     pub fn merged(&self, fields: &Map<String, Value>) -> Result<Self> {
         if let Some(v) = fields.get("v")
             && v.as_u64() != Some(u64::from(SCHEMA))
@@ -235,8 +236,9 @@ impl View {
         Ok(view)
     }
 
-    /// The fields to merge when somebody asks for `fields`: when these name another array, what only made sense
-    /// for the old one goes back to its default, unless it is given too. Colors by another array go wherever they do not fit any more.
+    /// Returns the fields to merge when `fields` are requested: if they name another array, fields that only
+    /// made sense for the old one are reset, unless they are given too. Colors by another array are removed
+    /// if they do not fit any more.
     #[must_use]
     pub fn with_consequences(&self, fields: &Map<String, Value>, dataset: &Dataset) -> Map<String, Value> {
         let mut all = self.with_consequences_of_array(&with_present_names(fields), dataset);
@@ -247,9 +249,9 @@ impl View {
         all
     }
 
-    /// The fields to merge when the data set `old` has become `new`. Where the array of the view is gone, they name the one that `new` shows
-    /// first, and what does not fit that one goes back to its default; where the array has another meaning now, its colors and isosurfaces
-    /// do.
+    /// Returns the fields to merge when the data set `old` has become `new`. If the array of the view is
+    /// gone, they name the default array of `new` and reset what does not fit it; if the array has another
+    /// meaning now, they reset its colors and isosurfaces.
     #[must_use]
     pub fn in_changed(&self, old: &Dataset, new: &Dataset) -> Map<String, Value> {
         let mut fields = Map::new();
@@ -269,7 +271,8 @@ impl View {
         self.with_consequences(&fields, new)
     }
 
-    /// The fields to merge where `new` has not got the array of this view any more; none where there is nothing else to draw.
+    /// Returns the fields to merge if `new` does not have the array of this view any more; none if there is
+    /// nothing else to draw.
     fn moved_to_first(&self, old: &Dataset, new: &Dataset) -> Map<String, Value> {
         let Ok(first) = first_array(new) else { return Map::new() };
         let before = old.find(&self.array).ok().map(|(_, array)| array);
@@ -279,8 +282,7 @@ impl View {
         fields
     }
 
-    /// Returns `fields`; if they name another array, adds null for each field that must go back to its
-    /// default, except `color_by`.
+    /// Returns `fields`; if they name another array, adds null for each field to reset, except `color_by`.
     fn with_consequences_of_array(
         &self,
         fields: &Map<String, Value>,
@@ -299,7 +301,8 @@ impl View {
         all
     }
 
-    /// Names of the fields, except `color_by`, that only made sense for `old`, which may be unknown, where the view shows `new` now.
+    /// Returns the names of the fields, except `color_by`, that only made sense for `old`, which may be
+    /// unknown, if the view shows `new` now.
     fn outdated(&self, old: Option<&ArrayInfo>, new: &ArrayInfo) -> Vec<&'static str> {
         let mut forget = vec!["transfer", "surfaces", "at", "level"];
         if old.is_none_or(|old| !is_same_space(old, new)) {
@@ -309,14 +312,14 @@ impl View {
         if !has_time(new) {
             forget.push("time");
         }
-        // The order of labels and colors means nothing, so they have no extreme values.
+        // The order of labels and colors has no meaning, so they have no extreme values.
         if !new.meaning.is_continuous() && self.mode.is_extreme() {
             forget.push("mode");
         }
         forget
     }
 
-    /// Checks what serde does not: finite numbers, bounded lists, a camera that looks somewhere.
+    /// Checks constraints beyond the types: finite numbers, bounded lists, a valid camera.
     ///
     /// # Errors
     /// `Invalid`, naming the field.
@@ -352,17 +355,17 @@ impl View {
         if self.stereo.is_some() {
             check_stereo(self.camera.as_ref())?;
         }
-        // Lists are short now, so writing it is cheap; this bounds the fields that nobody here knows.
+        // Lists are short here, so serializing is cheap; this bounds the fields of later versions.
         let written = serde_json::to_value(self).map_err(not_a_view)?;
         let size = written.to_string().len();
         if size > MAX_VIEW_BYTES { Err(too_long(size)) } else { check_numbers(&written) }
     }
 
-    /// Which array this shows and, per axis of it, the index on axes that are not space (0 on spatial ones).
+    /// Returns the array that this view shows and the index per axis that is not spatial (0 on spatial ones).
     ///
     /// # Errors
-    /// `NotFound` for an unknown array or axis, `Unsupported` for an array that cannot be drawn, `Invalid` for
-    /// an index or level that is not there.
+    /// `NotFound` for an unknown array or axis, `Unsupported` for an array that cannot be drawn, `Invalid`
+    /// for an index or level out of range.
     pub fn place_in<'a>(&self, dataset: &'a Dataset) -> Result<(u32, &'a ArrayInfo, Vec<u64>)> {
         let (number, info) = dataset.find(&self.array)?;
         if thick_sides(info) == 0 {
@@ -382,10 +385,11 @@ impl View {
     }
 }
 
-/// Per axis of an array the index at a time and along axes that are neither space nor time; 0 on spatial ones.
+/// Returns the index per axis of an array at a time and along axes that are neither space nor time; 0 on
+/// spatial ones.
 ///
 /// # Errors
-/// `NotFound` for an unknown axis, `Invalid` for an index that is not there.
+/// `NotFound` for an unknown axis, `Invalid` for an index out of range.
 pub(crate) fn indices(info: &ArrayInfo, time: u64, at: &BTreeMap<String, u64>) -> Result<Vec<u64>> {
     let known = |name: &str| info.axes.iter().any(|a| a.name == name);
     if let Some(unknown) = at.keys().find(|name| !known(name)) {
@@ -431,14 +435,15 @@ impl ViewCamera {
     }
 }
 
-/// True when voxels of two arrays lie at the same places.
+/// Returns true if the voxels of two arrays lie at the same positions.
 pub(crate) fn is_same_space(a: &ArrayInfo, b: &ArrayInfo) -> bool {
     let sides = |i: &ArrayInfo| [SpaceAxis::X, SpaceAxis::Y, SpaceAxis::Z].map(|axis| axis.size_in(i));
     let map = |i: &ArrayInfo| i.levels.first().map(|l| l.world_from_voxel);
     sides(a) == sides(b) && map(a) == map(b)
 }
 
-/// Returns the fields with former names replaced by the present ones, which win where both are there.
+/// Returns the fields with former names replaced by the present ones; the present name wins if both are
+/// given.
 fn with_present_names(fields: &Map<String, Value>) -> Map<String, Value> {
     let mut all = fields.clone();
     for field in FIELDS {

@@ -1,4 +1,4 @@
-//! Values of fields as people write them on the command line and in Python: as in a view, or shorter.
+//! Values of fields as users write them on the command line and in Python: as in a view, or in short forms.
 
 use array::{Error, Result};
 use serde_json::{Map, Value, json};
@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use crate::field::{FieldType, OptionForm, ViewField};
 use crate::fields::find_field;
 
-/// Names of the sides from which a camera can look, and the lines of sight in world space: x to the right, y away, z up.
+/// Names of the sides from which a camera can look, and the viewing directions in world space: x to the
+/// right, y away, z up.
 const SIDES: [(&str, [f64; 3]); 6] = [
     ("front", [0.0, 1.0, 0.0]),
     ("back", [0.0, -1.0, 0.0]),
@@ -15,30 +16,31 @@ const SIDES: [(&str, [f64; 3]); 6] = [
     ("top", [0.0, 0.0, -1.0]),
     ("bottom", [0.0, 0.0, 1.0]),
 ];
-/// Colors of isosurfaces without one: a light one first; the others differ from it and each other, also for most color-blind eyes.
+/// Colors of isosurfaces without one, distinct for most color-blind viewers too.
 const SURFACE_COLORS: [[u8; 3]; 6] =
     [[230, 200, 160], [86, 180, 233], [213, 94, 0], [0, 158, 115], [204, 121, 167], [240, 228, 66]];
 
-/// Line of sight of a camera that looks from a side of the volume, by the name of the side.
+/// Returns the viewing direction of a camera on a side of the volume, by the name of the side.
 #[must_use]
 pub fn side(name: &str) -> Option<[f64; 3]> {
     SIDES.iter().find(|(side, _)| *side == name).map(|&(_, direction)| direction)
 }
 
-/// Fields of a view as a person asks for them. Most are as in a view; some short forms are kept, which become fields of a view
-/// only beside the data: a camera that is the name of a [`side`], a transfer function that is the name of a color map, colors by
-/// an array without its name, and slices whose axis has the array's own name for it, or whose position is a share such as `50%`.
+/// Fields of a view as users request them. Most are as in a view; some short forms need the data to become
+/// fields of a view: a camera that is the name of a [`side`], a transfer function that is the name of a color
+/// map, colors by an array without its name, and slices whose axis is named as in the array, or whose
+/// position is a share such as `50%`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ViewRequest {
     fields: Map<String, Value>,
 }
 
 impl ViewRequest {
-    /// Asks for a field to have a value, as written by a person: a text of the command line, or a value of Python. Null, and false
-    /// for a field that is switched on by a number, ask for nothing.
+    /// Requests a value for a field, as written by a user: a text of the command line, or a value of Python.
+    /// Null, and false for a field that is enabled by a number, request nothing.
     ///
     /// # Errors
-    /// `NotFound` for the name of no field, `Invalid` for a value that does not fit, saying what was expected.
+    /// `NotFound` for an unknown field, `Invalid` for a value that does not fit, telling what was expected.
     pub fn set(&mut self, name: &str, written: &Value) -> Result<()> {
         let field = find_field(name)
             .ok_or_else(|| Error::not_found(format!("expected a field of a view, found `{name}`")))?;
@@ -49,26 +51,26 @@ impl ViewRequest {
         Ok(())
     }
 
-    /// The value that is asked for.
+    /// Returns the requested value of a field.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.fields.get(name)
     }
 
-    /// The text that is asked for.
+    /// Returns the requested text of a field.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(Value::as_str)
     }
 
-    /// All values that are asked for, by field.
+    /// Returns all requested values, by field.
     #[must_use]
     pub fn fields(&self) -> &Map<String, Value> {
         &self.fields
     }
 }
 
-/// Returns the value of a field as a request keeps it.
+/// Converts the value of a field to the form that a request stores.
 fn read(field: &ViewField, written: &Value) -> Result<Value> {
     let bad = || {
         let (what, found) = (expectation(field.plain_type()), plain(written));
@@ -95,7 +97,7 @@ fn read(field: &ViewField, written: &Value) -> Result<Value> {
     }
 }
 
-/// Description of the values of a type, for messages.
+/// Describes the values of a type, for messages.
 fn expectation(field_type: &FieldType) -> String {
     match field_type {
         FieldType::Flag => "`on` or `off`".into(),
@@ -110,7 +112,7 @@ fn expectation(field_type: &FieldType) -> String {
     }
 }
 
-/// A value as a person writes it: texts without quotes.
+/// Formats a value as a user writes it: texts without quotes.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -127,7 +129,8 @@ fn index(written: &Value) -> Option<u64> {
     written.as_u64().or_else(|| written.as_str()?.trim().parse().ok())
 }
 
-/// A number, or a text such as `0.04` or `1/25`; true where an option without a value stands for a number.
+/// Parses a number, or a text such as `0.04` or `1/25`; true if an option without a value stands for a
+/// number.
 fn number(field: &ViewField, written: &Value) -> Option<f64> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let text: &str = match written {
@@ -142,7 +145,7 @@ fn number(field: &ViewField, written: &Value) -> Option<f64> {
     }
 }
 
-/// Text for which an option without a value stands.
+/// Returns the text for which an option without a value stands.
 fn bare_text(field: &ViewField) -> Option<&'static str> {
     match field.option?.form {
         OptionForm::Assigned(text) => Some(text),
@@ -150,7 +153,7 @@ fn bare_text(field: &ViewField) -> Option<&'static str> {
     }
 }
 
-/// One or several values; slices also as a mapping from axes to positions.
+/// Parses one or several values; slices also as a mapping from axes to positions.
 fn list(field: &ViewField, written: &Value) -> Result<Value> {
     let items: Vec<Value> = match written {
         Value::Array(items) => items.clone(),
@@ -166,7 +169,7 @@ fn list(field: &ViewField, written: &Value) -> Result<Value> {
     items.iter().enumerate().map(item).collect::<Result<Vec<Value>>>().map(Value::Array)
 }
 
-/// Reads a text; `number` counts the values of a field that has several.
+/// Parses a text; `number` counts the values of a field that has several.
 fn short(field: &ViewField, text: &str, number: usize) -> Result<Value> {
     match field.name {
         "surfaces" => surface(text, number),
@@ -184,7 +187,7 @@ fn short(field: &ViewField, text: &str, number: usize) -> Result<Value> {
     }
 }
 
-/// Reads `VALUE[:COLOR[:OPACITY]]`, such as `0.5`, `-3:#c03020` or `1e-3:#c03020:0.4`.
+/// Parses `VALUE[:COLOR[:OPACITY]]`, such as `0.5`, `-3:#c03020` or `1e-3:#c03020:0.4`.
 fn surface(text: &str, number: usize) -> Result<Value> {
     let bad = || {
         let what = "expected an isosurface such as `0.5`, `0.5:#c03020` or `0.5:#c03020:0.4`";
@@ -209,7 +212,7 @@ fn hex_color(text: &str) -> Option<[u8; 3]> {
     Some([r, g, b])
 }
 
-/// Reads `AXIS=INDEX` or `AXIS=SHARE%`, such as `z=40`, `y=12.5` or `lat=50%`; the share stays a text.
+/// Parses `AXIS=INDEX` or `AXIS=SHARE%`, such as `z=40`, `y=12.5` or `lat=50%`; the share stays a text.
 fn slice(text: &str) -> Result<Value> {
     let bad =
         || Error::invalid(format!("expected a slice such as `z=40`, `y=12.5` or `lat=50%`, found `{text}`"));
