@@ -1,9 +1,9 @@
-//! As much work for each rank: before every picture the volume is cut anew, by what the picture is guessed to take and by what
-//! the one before really took.
+//! Load balancing: before every picture the volume is divided anew, by the estimated work of the picture and
+//! the measured work of the one before.
 //!
-//! The guess ([`render::work()`]) knows the camera and what is seen of the values, the measurement also what lies behind
-//! something opaque. What a block took more or less than guessed holds for the next view too, and for the block in its place at
-//! another time.
+//! The estimate ([`render::work()`]) knows the camera and the visible values, the measurement also what is
+//! hidden behind opaque parts. The ratio of both for a block is applied to the next view too, and to the
+//! block at its position at another time.
 
 use std::collections::BTreeMap;
 
@@ -12,33 +12,34 @@ use render::{Demand, Scene, Snapshot, VolumeView, work};
 
 use crate::{Communicator, KdTree, broadcast, collect};
 
-/// How far a measurement may correct a guess, as a factor either way.
+/// Largest factor by which a measurement may correct an estimate, up or down.
 const MAX_CORRECTION: f64 = 64.0;
-/// Bytes of what a block took, as a message: number of the level, index, work.
+/// Bytes of the work of a block in a message: level number, index, work.
 const ENTRY_BYTES: usize = 17;
 
-/// A block at whatever time: the rank of its level, and its place `[z, y, x]` in the level's grid.
+/// Block at any time: the index of its level, and its position `[z, y, x]` in the level's grid.
 type BlockPosition = (usize, [u64; 3]);
 
-/// Work that blocks make: as guessed for the last picture, and how measurements correct the guess. Only rank
-/// 0's is used.
+/// Work of blocks: estimates for the last picture, and their corrections by measurements. Only rank 0's is
+/// used.
 #[derive(Clone, Debug, Default)]
 pub struct Balance {
-    /// The work that was guessed of each block of the last picture.
+    /// Estimated work of each block of the last picture.
     guessed: BTreeMap<BlockPosition, f64>,
-    /// Factor by which the guess has to be multiplied.
+    /// Factor by which the estimate is multiplied.
     correction: BTreeMap<BlockPosition, f64>,
 }
 
 impl Balance {
-    /// Nothing is known yet.
+    /// Creates a balance without measurements.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Cuts the volume for the next picture. All ranks make the same call; `block_work` is what the last picture's blocks took
-    /// this one ([`Composed::work`](crate::Composed::work)), `available` what rank 0 guesses by, `demand` what the picture wants.
+    /// Divides the volume for the next picture. All ranks make the same call; `block_work` is the work of the
+    /// last picture's blocks at this rank ([`Composed::work`](crate::Composed::work)), `available` the blocks
+    /// that rank 0 bases its estimate on, `demand` the demand of the picture.
     ///
     /// # Errors
     /// Those of [`work()`], [`KdTree::new`] and the communicator.
@@ -58,11 +59,11 @@ impl Balance {
         KdTree::from_bytes(&broadcast(ranks, message)?, ranks.size())
     }
 
-    /// Hears what the last picture's blocks took all ranks, which make the same call, or [`send_work`]; only rank 0's learns. `view` is
-    /// what the picture showed.
+    /// Gathers the work of the last picture's blocks at rank 0. All ranks call this or [`send_work`]. `view`
+    /// is the volume that the picture showed.
     ///
     /// # Errors
-    /// Those of the communicator, and `Corrupt` for a message that says something else.
+    /// Those of the communicator, and `Corrupt` for an invalid message.
     pub fn gather_work(
         &mut self,
         ranks: &dyn Communicator,
@@ -76,7 +77,7 @@ impl Balance {
         Ok(())
     }
 
-    /// Cuts the volume for a picture by what is known.
+    /// Divides the volume for a picture by the current estimates and corrections.
     ///
     /// # Errors
     /// Those of [`work()`] and [`KdTree::new`].
@@ -101,7 +102,7 @@ impl Balance {
         KdTree::new(scene, &points, ranks)
     }
 
-    /// Hears what blocks took, each perhaps several times.
+    /// Updates the corrections by the work of blocks, each of which may occur several times.
     fn update(&mut self, view: &VolumeView, block_work: &[(BlockKey, f64)]) {
         if block_work.is_empty() {
             return;
@@ -113,7 +114,8 @@ impl Balance {
             }
         }
         let total = |of: &BTreeMap<BlockPosition, f64>| of.values().sum::<f64>();
-        // A picture in motion has fewer pixels and longer steps than one that was guessed: only shares of the whole compare.
+        // Pictures of moving views have fewer pixels and longer steps than estimated: only shares of the
+        // total are comparable.
         let scale = total(&self.guessed) / total(&sums);
         if !scale.is_finite() {
             return;
@@ -126,7 +128,7 @@ impl Balance {
     }
 }
 
-/// Tells rank 0 what blocks took, as [`Balance::gather_work`] expects it, for a rank that has no balance of its own.
+/// Sends the work of blocks to rank 0, which calls [`Balance::gather_work`].
 ///
 /// # Errors
 /// Those of the communicator.
@@ -144,7 +146,7 @@ fn to_message(block_work: &[(BlockKey, f64)]) -> Vec<u8> {
     block_work.iter().flat_map(entry).collect()
 }
 
-/// `any` is a block of the view.
+/// Parses the message; `any` is a block of the view.
 fn from_message(bytes: &[u8], any: BlockKey) -> Result<Vec<(BlockKey, f64)>> {
     let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
     let entry = |bytes: &[u8; ENTRY_BYTES]| {

@@ -1,18 +1,18 @@
-//! Collective operations of all ranks with small messages. They go along a binomial tree, so that no rank
-//! sends more than one message for each doubling of the number of ranks.
+//! Collective operations of all ranks with small messages. They use a binomial tree, in which no rank sends
+//! more than log2 of the number of ranks messages.
 
 use array::Result;
 
 use crate::Communicator;
 
-/// The rank above one in the tree (none above rank 0), and those below it, the nearest first.
+/// Returns the parent of a rank in the tree (none for rank 0) and its children, the nearest first.
 fn neighbors(rank: usize, size: usize) -> (Option<usize>, Vec<usize>) {
     let reach = if rank == 0 { size.next_power_of_two() } else { rank & rank.wrapping_neg() };
     let below = (0..reach.trailing_zeros()).map(|bit| rank + (1 << bit)).filter(|&other| other < size);
     ((rank > 0).then(|| rank - reach), below.collect())
 }
 
-/// Gives every rank the message of rank 0; those of the others are not looked at.
+/// Sends the message of rank 0 to all ranks; those of the others are ignored.
 ///
 /// # Errors
 /// Those of the communicator.
@@ -25,7 +25,8 @@ pub fn broadcast(ranks: &dyn Communicator, message: Vec<u8>) -> Result<Vec<u8>> 
     Ok(message)
 }
 
-/// Makes one message of all by joining two at a time, those of lower ranks first; only rank 0's result is of all.
+/// Combines the messages of all ranks with `join`, two at a time in rank order; only rank 0's result is
+/// complete.
 ///
 /// # Errors
 /// Those of the communicator and of `join`.
@@ -45,7 +46,7 @@ pub fn reduce(
     Ok(joined)
 }
 
-/// All messages one behind the other, in the order of ranks; whole at rank 0 only.
+/// Concatenates the messages of all ranks in rank order; complete at rank 0 only.
 ///
 /// # Errors
 /// Those of the communicator.

@@ -1,10 +1,11 @@
-//! One picture by all ranks: each casts its share and puts together its part of the image.
+//! Drawing of one picture by all ranks: each casts its share of the volume and composites its part of the
+//! image.
 //!
-//! Casting and sending overlap: a rank casts the parts of the image that others are to have first, and sends each as soon
-//! as it is there; its own comes last.
+//! Casting and sending overlap: a rank first casts the parts of the image that others need, sends each at
+//! once, and casts its own last.
 //!
-//! A rank that fails, or is told to stop, sends nothing more to be seen but goes on exchanging: others never wait for
-//! somebody who has left. Only in the end all that has to be told is told, to rank 0.
+//! A rank that fails or is cancelled sends empty parts but continues the exchange: no rank waits for one that
+//! has left. Errors are reported to rank 0 at the end.
 
 use array::{BlockKey, Error, ErrorKind, Result};
 use render::{
@@ -14,34 +15,35 @@ use render::{
 use crate::piece::{HEAD_BYTES, cut, from_message, stack, to_message};
 use crate::{Communicator, KdTree, Method, Schedule, Viewpoint, broadcast, failure, reduce};
 
-/// Cost for one rank of putting an image together.
+/// Communication of one rank for an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Rounds in which parts were exchanged.
     pub rounds: usize,
     /// Messages sent.
     pub messages: usize,
-    /// Bytes of pixels in them.
+    /// Bytes of pixels in these messages.
     pub pixel_bytes: usize,
 }
 
 /// Result of a picture at one rank.
 #[derive(Clone, Debug)]
 pub struct Composed {
-    /// Its part of the image: all that is to be seen in this rectangle. What no rank's rectangle holds is transparent.
+    /// Rectangle of the image that this rank holds. Pixels in no rank's rectangle are transparent.
     pub region: Rect,
-    /// The pixels, finished; where the piece is smaller than the region, the rest is transparent.
+    /// Finished pixels; if the piece is smaller than the region, the rest is transparent.
     pub piece: PartialImage,
-    /// Counts that tell what is shown: at rank 0 by the whole picture, at the others by what this rank drew.
+    /// Sample counts, from which the fidelity follows: at rank 0 of the whole picture, at the others of this
+    /// rank.
     pub tally: SampleTally,
-    /// Work that blocks made here, in samples drawn.
+    /// Work of blocks at this rank, in samples drawn.
     pub work: Vec<(BlockKey, f64)>,
-    /// Messages that were sent.
+    /// Messages that this rank sent.
     pub traffic: Traffic,
 }
 
 impl Composed {
-    /// The image in its region.
+    /// Returns the image of the region.
     #[must_use]
     pub fn image(&self) -> Image {
         let Rect { width, height, .. } = self.region;
@@ -50,11 +52,11 @@ impl Composed {
     }
 }
 
-/// Draws one picture with all ranks, which make the same call with the same scene, tree and method, each with the `blocks`
-/// that its share [needs](render::SubVolume::needs). Blocks the thread.
+/// Draws one picture with all ranks, which make the same call with the same scene, tree and method, each with
+/// the `blocks` that its share [needs](render::SubVolume::needs). Blocks the thread.
 ///
 /// # Errors
-/// Those of [`cast_part`] and of the communicator; rank 0's also those of the others, where the worst counts.
+/// Those of [`cast_part`] and of the communicator; at rank 0 also the most severe error of the others.
 pub fn draw(
     ranks: &dyn Communicator,
     scene: &Scene,
@@ -66,8 +68,8 @@ pub fn draw(
     draw_by(ranks, scene, tree, &Schedule::new(method, ranks.size())?, blocks, cancel)
 }
 
-/// Draws a picture as [`draw`] does, by a schedule. With one [by rows](Schedule::by_rows) the ranks' regions
-/// cover all of the image, also parts in which nothing is seen.
+/// Draws a picture as [`draw`] does, with a given schedule. With one [by rows](Schedule::by_rows) the ranks'
+/// regions cover the whole image, also where nothing is visible.
 ///
 /// # Errors
 /// Those of [`draw`].
@@ -115,7 +117,7 @@ pub fn draw_by(
     }
 }
 
-/// How a picture ended for one rank, or for several.
+/// Outcome of a picture at one rank, or at several.
 #[derive(Default)]
 struct PictureOutcome {
     tally: SampleTally,
@@ -123,7 +125,7 @@ struct PictureOutcome {
 }
 
 impl PictureOutcome {
-    /// For both; of two errors the one that says more than that somebody was told to stop.
+    /// Combines two outcomes; cancellation is the least severe error.
     fn combined(mut self, other: Self) -> Self {
         self.tally.add(&other.tally);
         let says_more = |error: &Error| error.kind() != ErrorKind::Cancelled;
@@ -134,7 +136,7 @@ impl PictureOutcome {
         Self { tally: self.tally, failed }
     }
 
-    /// The tally, and the number and the text of an error, if there is one.
+    /// Serializes the tally, and the code and text of an error, if there is one.
     fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.tally.to_bytes();
         bytes.extend(failure::to_bytes(self.failed.as_ref()));
@@ -147,15 +149,16 @@ impl PictureOutcome {
     }
 }
 
-/// Facts that all ranks must know before they begin.
+/// Values that all ranks must agree on before they begin.
 struct PictureBounds {
     /// See [`ImagePart::finest`].
     finest: Option<u8>,
-    /// The part of the image in which anything may be seen.
+    /// Part of the image in which anything may be visible.
     covered: Rect,
 }
 
-/// Rank 0 says what part of the image matters, so that rounding on another kind of machine changes nothing.
+/// Agrees on the finest level and on the covered part of the image, which rank 0 decides, so that rounding on
+/// different machines does not matter.
 fn agree_on_bounds(
     ranks: &dyn Communicator,
     scene: &Scene,
@@ -181,15 +184,15 @@ fn agree_on_bounds(
     })
 }
 
-/// Puts an image together of what all ranks cast. `order` says which ranks stand in front of which, `covered` which part of
-/// the image there is; `cast` draws a rectangle of it, or what of it anything is in. Gives the part of the image that
-/// this rank has in the end.
+/// Composites an image from the parts of all ranks. `order` lists the ranks front to back, `covered` is the
+/// part of the image to composite; `cast` draws a rectangle of it, or the nonempty part of it. Returns the
+/// part of the image that this rank holds in the end.
 ///
 /// # Errors
-/// Those of `cast` and of the communicator; `Corrupt` for a message that is no piece.
+/// Those of `cast` and of the communicator; `Corrupt` for an invalid message.
 ///
 /// # Panics
-/// Where `order` and `schedule` are not for as many ranks as there are.
+/// If `order` and `schedule` are for another number of ranks.
 pub fn compose(
     ranks: &dyn Communicator,
     order: &[usize],
@@ -207,7 +210,7 @@ pub fn compose(
             let part = schedule.cut(&region, index, count);
             held.as_ref().map_or_else(|| cast(part), |piece| Ok(cut(piece, &part)))
         };
-        // Whoever stands next comes first, so that not all send to the same one.
+        // Each rank starts with its successor, so that not all send to the same rank.
         for index in (1..count).map(|i| (round.own + i) % count) {
             let message = to_message(&part_of(index)?);
             traffic.messages += 1;

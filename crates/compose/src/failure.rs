@@ -1,10 +1,10 @@
-//! Errors as messages: the number of their kind, and their text.
+//! Errors as messages: the code of their kind, and their text.
 
 use array::{Error, ErrorKind, Result};
 
 use crate::{Communicator, broadcast, reduce};
 
-/// Nothing where nothing failed.
+/// Serializes an error; empty for success.
 pub(crate) fn to_bytes(failed: Option<&Error>) -> Vec<u8> {
     let told = |error: &Error| {
         let mut bytes = error.kind().code().to_le_bytes().to_vec();
@@ -20,12 +20,12 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Error> {
     Some(Error::new(kind, String::from_utf8_lossy(text).into_owned()))
 }
 
-/// Agrees on the result of something that all ranks did, each by itself; all make the same call. If one
-/// failed, only rank 0 gets an error, that of the lowest rank that failed, and the others get `None`, so that
-/// the error is reported once.
+/// Agrees on the result of an operation that each rank did by itself; all make the same call. If one failed,
+/// only rank 0 gets an error, that of the lowest failed rank, and the others get `None`, so that the error is
+/// reported once.
 ///
 /// # Errors
-/// Rank 0's own, or another's with its number; those of the communicator.
+/// Rank 0's own error, or that of another rank with its number; those of the communicator.
 pub fn agreed<T>(ranks: &dyn Communicator, own: Result<T>) -> Result<Option<T>> {
     let of_rank = |error: Error| match ranks.rank() {
         0 => error,

@@ -1,11 +1,11 @@
-//! How many casters make one picture: each draws its share of the volume, then what they drew is put together.
+//! Sort-last compositing: each rank draws its share of the volume, then the partial images are composited.
 //!
-//! The stage beside `render` where one machine is not enough, in memory or in time. A caster of its own is called a *rank*,
-//! as MPI has it (not to be confused with the rank of a level in `render`). This crate fetches nothing and opens no
-//! connection: ranks are threads here ([`threads`]), or processes that `corridor-mpi` connects.
+//! This crate extends `render` to several ranks, for volumes that exceed the memory or the speed of one. A
+//! *rank* is one of the casters, as in MPI. This crate fetches nothing and opens no connection: ranks are
+//! threads ([`threads`]), or processes that `corridor-mpi` connects.
 //!
-//! Read [`KdTree`] first (who draws what, and in which order it lies along rays), then [`Schedule`] (who sends which part of
-//! the image to whom, and when), then [`draw`] (one picture by one of the ranks).
+//! Read [`KdTree`] first (the division of the volume and its order along rays), then [`Schedule`] (the
+//! exchange of parts of the image), then [`draw`] (one picture at one of the ranks).
 //!
 //! ```text
 //!   work of blocks --> Balance --> Tree --+--> SubVolume --> cast_part --> PartialImage --+
@@ -16,8 +16,8 @@
 //!                                                             '--> each rank holds a part of the finished image
 //! ```
 //!
-//! No rank is ahead of the others: all have a part of the finished image, and no pixel passes through a rank that has
-//! neither drawn it nor keeps it in the end. Rank 0 decides who draws what, from numbers.
+//! All ranks are equal: each holds a part of the finished image, and pixels are sent only from the rank that
+//! drew them to the one that keeps them, through the rounds of the schedule. Rank 0 divides the volume.
 
 mod balance;
 mod collective;

@@ -1,4 +1,4 @@
-//! Pieces of images: cut, laid over one another, and as messages.
+//! Pieces of images: cutting, compositing, and messages.
 
 use array::{Error, Result};
 use render::{PartialImage, Rect, over};
@@ -6,7 +6,7 @@ use render::{PartialImage, Rect, over};
 /// Bytes before the pixels of a message: the rectangle, and whether there are heights.
 pub(crate) const HEAD_BYTES: usize = 5 * size_of::<u32>();
 
-/// The part of a piece that lies in a rectangle.
+/// Returns the part of a piece that lies in a rectangle.
 pub(crate) fn cut(piece: &PartialImage, rect: &Rect) -> PartialImage {
     let rect = piece.rect.intersection(rect);
     if rect == piece.rect {
@@ -24,19 +24,19 @@ pub(crate) fn cut(piece: &PartialImage, rect: &Rect) -> PartialImage {
     part
 }
 
-/// Pieces over one another, the nearest first.
+/// Composites pieces, nearest first.
 pub(crate) fn stack(pieces: Vec<PartialImage>) -> PartialImage {
     let rect = pieces.iter().fold(Rect::default(), |rect, piece| rect.union(&piece.rect));
     let has_heights = pieces.iter().any(|piece| !piece.heights.is_empty());
     let mut pieces = pieces.into_iter().filter(|piece| !piece.rect.is_empty()).peekable();
-    // Most often all cover the same, and the nearest need not be copied.
+    // Pieces mostly cover the same rectangle, and then the nearest one is reused.
     let first = pieces.next_if(|piece| piece.rect == rect && piece.heights.is_empty() != has_heights);
     let mut all = first.unwrap_or_else(|| PartialImage::transparent(rect, has_heights));
     pieces.for_each(|piece| put_behind(&mut all, &piece));
     all
 }
 
-/// Puts a piece behind another one that covers it, and has heights where it has any.
+/// Composites a piece behind another one that covers it, and has heights if the piece has any.
 fn put_behind(front: &mut PartialImage, behind: &PartialImage) {
     let width = behind.rect.width as usize;
     for (number, row) in (behind.rect.top..behind.rect.top + behind.rect.height).enumerate() {
@@ -49,14 +49,14 @@ fn put_behind(front: &mut PartialImage, behind: &PartialImage) {
     }
 }
 
-/// Heights of extreme values: the larger one counts, wherever it lies.
+/// Combines heights of extreme values: the larger one counts, at any depth.
 fn highest(heights: &mut [f32], others: &[f32]) {
     for (height, other) in heights.iter_mut().zip(others) {
         *height = height.max(*other);
     }
 }
 
-/// A message, in this machine's byte order: ranks are processes of one program on machines of one kind.
+/// Serializes a piece in native byte order: ranks are processes of one program on machines of one kind.
 pub(crate) fn to_message(piece: &PartialImage) -> Vec<u8> {
     let Rect { left, top, width, height } = piece.rect;
     let head = [left, top, width, height, u32::from(!piece.heights.is_empty())];
@@ -67,10 +67,10 @@ pub(crate) fn to_message(piece: &PartialImage) -> Vec<u8> {
     message
 }
 
-/// The piece in a message, which lies in `region`.
+/// Parses a message with a piece of `region`.
 ///
 /// # Errors
-/// `Corrupt` for a message that is not one, or is of another part of the image.
+/// `Corrupt` for an invalid message, or a piece of another part of the image.
 pub(crate) fn from_message(message: &[u8], region: &Rect) -> Result<PartialImage> {
     let (head, pixels) = message
         .split_first_chunk::<HEAD_BYTES>()
@@ -84,7 +84,7 @@ pub(crate) fn from_message(message: &[u8], region: &Rect) -> Result<PartialImage
     let lies_there = rect.is_empty()
         || is_inside(rect.left, rect.width, region.left, region.width)
             && is_inside(rect.top, rect.height, region.top, region.height);
-    // Within the region, so there are no more than an image has.
+    // A rectangle within the region bounds the number of pixels.
     let count = if lies_there { rect.pixels() } else { 0 };
     let (colors, heights) =
         (count * size_of::<[f32; 4]>(), if word(4) == 0 { 0 } else { count * size_of::<f32>() });

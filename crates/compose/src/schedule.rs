@@ -1,37 +1,37 @@
-//! Schedules of compositing: which rank sends which part of the image to which rank, and when. This is
-//! radix-k compositing as data.
+//! Schedules of compositing: the exchange of parts of the image between ranks, as data. This is radix-k
+//! compositing.
 //!
-//! Ranks stand in a row, the front one first. The number of ranks is a product of factors, one for each round. In a round of
-//! factor k, k ranks that are neighbors (of what earlier rounds have put together) cut the region that they
-//! all have a piece of into k parts; each keeps one and gets that part from the others. Neighbors lie one behind the
-//! other without anything in between, so each join keeps the order. In the end each rank holds one part of the image,
-//! of all ranks.
+//! Ranks are ordered front to back. The number of ranks is a product of factors, one for each round. In a
+//! round of factor k, k ranks that are neighbors (after the earlier rounds) divide their common region into k
+//! parts; each keeps one and receives that part from the others. Neighbors are adjacent in depth order, so
+//! compositing is always correct. In the end each rank holds one part of the image, composited over all
+//! ranks.
 //!
-//! With one round of as many as there are this is *direct send*; with factors of 2 *binary swap*. Pieces that cover all
-//! are sent as often in either: (p - 1)/p of the image by each of p ranks. Direct send needs p - 1 messages for that and
-//! the fewest rounds, binary swap log2 p messages and rounds.
-//! (Hsu 1993; Ma, Painter, Hansen and Krogh 1994; Peterka, Goodell, Ross, Shen and Thakur 2009.)
+//! A single round of all ranks is *direct send*; factors of 2 are *binary swap*. With pieces that cover the
+//! whole image both send (p - 1)/p of the image from each of p ranks. Direct send needs p - 1 messages and
+//! one round, binary swap log2 p messages and rounds. (Hsu 1993; Ma, Painter, Hansen and Krogh 1994; Peterka,
+//! Goodell, Ross, Shen and Thakur 2009.)
 
 use std::str::FromStr;
 
 use array::{Error, Result};
 use render::Rect;
 
-/// How parts of images are exchanged.
+/// Compositing method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
     /// Direct send for up to [`Method::DIRECT_SEND_MAX_RANKS`] ranks, then radix-k of that many.
     #[default]
     Auto,
-    /// Everybody sends to everybody, once.
+    /// Direct send: every rank sends to every other rank, in one round.
     DirectSend,
-    /// Two by two; for powers of two.
+    /// Binary swap, for powers of two.
     BinarySwap,
-    /// In groups of at most so many; where that is not a divisor, of what is.
+    /// Radix-k with groups of at most this number of ranks, or larger prime factors.
     RadixK(usize),
 }
 
-/// From its name, as people write it: `auto`, `direct-send`, `binary-swap`, `radix-4`.
+/// Parses a name: `auto`, `direct-send`, `binary-swap`, `radix-4`.
 impl FromStr for Method {
     type Err = Error;
 
@@ -52,7 +52,7 @@ impl FromStr for Method {
 }
 
 impl Method {
-    /// Ranks up to which everybody may well send to everybody.
+    /// Most ranks for which the default method is direct send.
     pub const DIRECT_SEND_MAX_RANKS: usize = 32;
 }
 
@@ -60,24 +60,25 @@ impl Method {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     factors: Vec<usize>,
-    /// Regions are cut into rows at multiples of this; otherwise along their longer side.
+    /// Regions are divided into rows at multiples of this; otherwise along their longer side.
     rows: Option<u32>,
 }
 
-/// Exchange of one rank in a round.
+/// Exchange of one rank in one round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExchangeRound {
-    /// Places in the row of those that exchange, front first; the rank itself is one of them.
+    /// Positions in depth order of the ranks that exchange, front first, including this one.
     pub group: Vec<usize>,
-    /// Which of them it is, and which part of the region it keeps.
+    /// Index of this rank in the group, and of the part of the region that it keeps.
     pub own: usize,
 }
 
 impl Schedule {
-    /// The schedule of a method for so many ranks.
+    /// Creates the schedule of a method for this number of ranks.
     ///
     /// # Errors
-    /// `Invalid` for binary swap among a number that is no power of two, groups of less than two, or no rank at all.
+    /// `Invalid` for binary swap with a number of ranks that is no power of two, groups of less than two, or
+    /// no rank.
     pub fn new(method: Method, ranks: usize) -> Result<Self> {
         if ranks == 0 {
             return Err(Error::invalid("a schedule needs at least one rank"));
@@ -100,30 +101,30 @@ impl Schedule {
         Ok(Self { factors: factors.into_iter().filter(|&k| k > 1).collect(), rows: None })
     }
 
-    /// Changes the schedule to regions of whole rows, whose borders lie at multiples of `unit` rows: for
-    /// encoders that need a picture in such regions. The regions may lie in another order than the ranks.
+    /// Changes the schedule to regions of whole rows, whose borders are multiples of `unit` rows, as encoders
+    /// need them. The order of the regions may differ from that of the ranks.
     #[must_use]
     pub fn by_rows(self, unit: u32) -> Self {
         Self { rows: Some(unit.max(1)), ..self }
     }
 
-    /// Whether regions are whole rows.
+    /// Returns true if regions are whole rows.
     pub(crate) fn is_by_rows(&self) -> bool {
         self.rows.is_some()
     }
 
-    /// One of `count` parts of a region.
+    /// Returns one of `count` parts of a region.
     pub(crate) fn cut(&self, region: &Rect, index: usize, count: usize) -> Rect {
         self.rows.map_or_else(|| region.part(index, count), |unit| region.rows(index, count, unit))
     }
 
-    /// How many ranks it is for.
+    /// Returns the number of ranks.
     #[must_use]
     pub fn ranks(&self) -> usize {
         self.factors.iter().product()
     }
 
-    /// Returns the exchanges of the rank at a place in the row, round by round.
+    /// Returns the exchanges of the rank at a position in depth order, round by round.
     pub fn rounds(&self, place: usize) -> impl Iterator<Item = ExchangeRound> {
         let mut stride = 1;
         self.factors.iter().map(move |&k| {
@@ -135,15 +136,15 @@ impl Schedule {
         })
     }
 
-    /// The part of a region that the rank at a place holds in the end.
+    /// Returns the part of a region that the rank at a position holds in the end.
     #[must_use]
     pub fn part(&self, place: usize, region: Rect) -> Rect {
         self.rounds(place).fold(region, |region, round| self.cut(&region, round.own, round.group.len()))
     }
 }
 
-/// Factors of a number, each at most `most` where it is no larger prime; the larger ones first, because early rounds have the
-/// most to send and that goes best at once.
+/// Factorizes a number into factors of at most `most`, unless they are larger primes. Larger factors come
+/// first, because early rounds send the most.
 fn factors(number: usize, most: usize) -> Vec<usize> {
     let mut factors = Vec::new();
     let mut rest = number;

@@ -1,4 +1,4 @@
-//! Ranks that are threads of one process: the same as ranks on many hosts, without hosts.
+//! Ranks that are threads of one process.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -9,19 +9,19 @@ use crate::Communicator;
 
 /// Most ranks of one process: each pair has a channel.
 pub const MAX_THREADS: usize = 64;
-/// Messages that wait between two ranks; whoever sends more waits. A picture takes no more than a few for each pair.
+/// Most messages that wait between two ranks; further senders wait. A picture needs only a few per pair.
 pub const MAX_WAITING: usize = 16;
 
-/// A rank among threads; see [`threads`]. The others hear that it is gone when it is dropped.
+/// Rank that is a thread; see [`threads`]. When it is dropped, the others notice that it is gone.
 #[derive(Debug)]
 pub struct ThreadRank {
     rank: usize,
-    /// By rank; none to itself.
+    /// Channels by rank; none to itself.
     to: Vec<Option<SyncSender<Vec<u8>>>>,
     from: Vec<Option<Mutex<Receiver<Vec<u8>>>>>,
 }
 
-/// Ranks for so many threads, in their order.
+/// Creates ranks for this number of threads.
 ///
 /// # Errors
 /// `Invalid` for none, or more than [`MAX_THREADS`].

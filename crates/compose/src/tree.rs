@@ -1,20 +1,20 @@
-//! Division of a volume among ranks: it is cut in two again and again, until each rank has a box of it with
-//! about as much work.
+//! Division of a volume among ranks: a k-d tree that cuts the volume in two until each rank has a box with
+//! about the same work.
 //!
-//! Planes cut boxes all the way through (a k-d tree), so from any eye the boxes have an order in which no ray comes back to
-//! one: at each plane what lies on the eye's side is in front.
+//! Planes cut boxes completely, so the boxes have a depth order from any eye: at each plane the side of the
+//! eye is in front.
 
 use array::{Error, Result};
 use glam::DVec3;
 use render::{Scene, SubVolume, WorkPoint};
 use view::Projection;
 
-/// From where shares are seen, in volume space.
+/// Viewpoint in volume space.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Viewpoint {
-    /// Rays leave a point.
+    /// Rays start at this point.
     Eye([f64; 3]),
-    /// Rays are parallel, along this.
+    /// Rays are parallel to this direction.
     Along([f64; 3]),
 }
 
@@ -34,7 +34,7 @@ impl Viewpoint {
         }
     }
 
-    /// True where what lies below a plane comes before what lies above it.
+    /// Returns true if the lower side of a plane is in front.
     fn sees_lower_first(&self, plane: &CutPlane) -> bool {
         match self {
             Self::Eye(eye) => eye[plane.axis] < plane.at,
@@ -43,7 +43,7 @@ impl Viewpoint {
     }
 }
 
-/// A plane across an axis (0 x, 1 y, 2 z) of volume space.
+/// Plane across an axis (0 x, 1 y, 2 z) of volume space.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct CutPlane {
     axis: usize,
@@ -54,11 +54,11 @@ struct CutPlane {
 #[derive(Clone, Debug, PartialEq)]
 pub struct KdTree {
     ranks: usize,
-    /// Each before those of its lower side, and these before those of its upper side.
+    /// Planes, each followed by those of its lower side, and then those of its upper side.
     planes: Vec<CutPlane>,
 }
 
-/// Ranks `first..end` and the number of the plane that divides them, if any does.
+/// Ranks `first..end` and the number of the plane that divides them, if any.
 #[derive(Clone, Copy)]
 struct TreeNode {
     first: usize,
@@ -67,11 +67,11 @@ struct TreeNode {
 }
 
 impl TreeNode {
-    /// The lower and the upper side.
+    /// Returns the lower and the upper side.
     fn sides(self) -> [Self; 2] {
         let middle = self.first + (self.end - self.first) / 2;
         let lower = Self { end: middle, plane: self.plane + 1, ..self };
-        // There are as many planes as leaves but one.
+        // A side has one plane less than leaves.
         let upper = Self { first: middle, plane: self.plane + (middle - self.first), ..self };
         [lower, upper]
     }
@@ -81,15 +81,15 @@ impl TreeNode {
     }
 }
 
-/// How far a plane may lie from where work is cut in proportion, as a share of what one rank has to do: then it is put where
-/// fewer blocks are needed on both its sides.
+/// Tolerance of a plane's position, as a share of the work of one rank, within which a position is chosen
+/// that needs fewer blocks on both sides.
 const TOLERANCE: f64 = 0.04;
 
 impl KdTree {
-    /// Most ranks.
+    /// Most ranks of a tree.
     pub const MAX_RANKS: usize = 1 << 16;
 
-    /// Shares of about the same work for so many ranks.
+    /// Divides the volume into shares of about equal work.
     ///
     /// # Errors
     /// `Invalid` without a rank, or for more than [`KdTree::MAX_RANKS`].
@@ -125,7 +125,7 @@ impl KdTree {
         self.cut(scene, sides[1], &high, upper);
     }
 
-    /// How many ranks it is for.
+    /// Returns the number of ranks.
     #[must_use]
     pub fn ranks(&self) -> usize {
         self.ranks
@@ -134,7 +134,7 @@ impl KdTree {
     /// Returns the share that a rank draws.
     ///
     /// # Panics
-    /// For a rank that is none of the tree's.
+    /// For a rank that the tree does not have.
     #[must_use]
     pub fn share(&self, rank: usize) -> SubVolume {
         assert!(rank < self.ranks, "expected a rank below {}, found {rank}", self.ranks);
@@ -149,7 +149,7 @@ impl KdTree {
         share
     }
 
-    /// Ranks in the order in which rays meet their shares, the front one first.
+    /// Returns the ranks in depth order, front first.
     #[must_use]
     pub fn order(&self, from: &Viewpoint) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.ranks);
@@ -166,7 +166,7 @@ impl KdTree {
         order
     }
 
-    /// For other ranks: a byte and a little-endian `f64` for each plane.
+    /// Serializes the tree: a byte and a little-endian `f64` for each plane.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let plane = |plane: &CutPlane| {
@@ -180,7 +180,7 @@ impl KdTree {
     /// Reads the bytes that [`KdTree::to_bytes`] wrote, for a tree of `ranks` ranks.
     ///
     /// # Errors
-    /// `Corrupt` when it is no such tree.
+    /// `Corrupt` for bytes that are no such tree.
     pub fn from_bytes(bytes: &[u8], ranks: usize) -> Result<Self> {
         Self::check(ranks)?;
         let bad = || Error::corrupt(format!("expected {} planes, found {} bytes", ranks - 1, bytes.len()));
@@ -196,13 +196,13 @@ impl KdTree {
     }
 }
 
-/// The box of all voxels.
+/// Returns the box of all voxels.
 fn volume_box(scene: &Scene) -> SubVolume {
     let [z, y, x] = scene.view.levels[0].shape;
     SubVolume { low: [-0.5; 3], high: [x, y, z].map(|n| n as f64 - 0.5) }
 }
 
-/// The axis along which work spreads farthest, in voxels; of the box where there is no work.
+/// Returns the axis of the largest extent of the work, in voxels; that of the box if there is no work.
 fn longest_axis(within: &SubVolume, points: &[WorkPoint]) -> usize {
     let (mut low, mut high) = (DVec3::INFINITY, DVec3::NEG_INFINITY);
     for point in points {
@@ -214,7 +214,7 @@ fn longest_axis(within: &SubVolume, points: &[WorkPoint]) -> usize {
     (high - low).max_position()
 }
 
-/// Returns the place of a cut such that about this share of the work of sorted `points` lies below it.
+/// Returns the position of a cut that has about this share of the work of sorted `points` below it.
 fn place(
     scene: &Scene,
     axis: usize,
@@ -244,7 +244,7 @@ fn place(
     best.filter(|(error, _)| *error <= TOLERANCE).map_or(exact, |(_, at)| at)
 }
 
-/// Returns the nearest places on both sides of `at` where a plane costs the fewest blocks.
+/// Returns the nearest positions on both sides of `at` where a plane needs the fewest blocks.
 fn borders(scene: &Scene, axis: usize, at: f64) -> [f64; 2] {
     let rank = scene.view.level_index_of(scene.finest_level).unwrap_or(0);
     scene.view.levels[rank].block_starts_around(axis, at, SubVolume::BORDER_IN_BLOCK)

@@ -1,24 +1,24 @@
-//! Which blocks are in which atlas, and which go when room is short: book-keeping only, no device.
+//! Allocation of blocks in atlases, and their eviction: bookkeeping only, without a device.
 //!
-//! An atlas is one 3-D texture cut into slots of one size. Blocks of one size (those of most levels) share atlases; a block
-//! smaller than its slot wastes what it does not need. What was not seen longest goes first.
+//! An atlas is a 3-D texture divided into slots of one size. Blocks of one size (those of most levels) share
+//! atlases; a block smaller than its slot wastes the rest. The least recently seen blocks are evicted first.
 
 use std::collections::HashMap;
 
 use render::device::{BlockStamp, CellsOf, Prepared, PreparedBlock};
 
-/// The first atlas of a size; each further one is as large as all before it.
+/// Bytes of the first atlas of a slot size; each further one is as large as all before it together.
 pub const FIRST_ATLAS_BYTES: u64 = 64 << 20;
-/// Largest atlas: what drivers allocate in one piece.
+/// Bytes of the largest atlas, which drivers still allocate as one piece.
 pub const MAX_ATLAS_BYTES: u64 = 4 << 30;
-/// Lists of cells that a block has, one byte for each cell.
+/// Lists of cells per block, one byte per cell.
 pub(crate) const CELL_LISTS: usize = 2;
-/// A level with so few blocks may waste what it likes.
+/// Number of blocks of a level up to which any waste is accepted.
 const FEW_BLOCKS: u64 = 8;
-/// A block may be so much smaller than its slot.
+/// Largest ratio of a slot to its block.
 const MOST_WASTE: u64 = 8;
 
-/// Size of slots `[z, y, x]`, and of what is in them.
+/// Size of a slot `[z, y, x]`, and of its voxels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotSize {
     pub(crate) extent: [u32; 3],
@@ -30,12 +30,12 @@ impl SlotSize {
         self.extent.iter().map(|&n| u64::from(n)).product()
     }
 
-    /// Bytes of a slot.
+    /// Returns the bytes of a slot.
     pub(crate) fn bytes(&self) -> u64 {
         self.voxels() * u64::from(self.voxel_bytes)
     }
 
-    /// Words that one list of the cells of a block takes.
+    /// Returns the words of one list of cells of a block.
     pub(crate) fn cell_words(&self) -> u64 {
         let cells = self.extent.iter().map(|&n| u64::from(n).div_ceil(render::device::CELL as u64));
         cells.product::<u64>().div_ceil(4)
@@ -46,7 +46,8 @@ impl SlotSize {
     }
 }
 
-/// The sizes of slots for the blocks of a picture, and which of them each level (finest first) uses.
+/// Returns the slot sizes for the blocks of a picture, and the index of the one that each level (finest
+/// first) uses.
 pub(crate) fn slot_sizes(prepared: &Prepared) -> (Vec<SlotSize>, Vec<usize>) {
     let voxel_bytes = u32::try_from(prepared.format.bytes()).expect("at most 4");
     let mut sizes: Vec<SlotSize> = Vec::new();
@@ -71,30 +72,30 @@ pub(crate) fn slot_sizes(prepared: &Prepared) -> (Vec<SlotSize>, Vec<usize>) {
     (sizes, of_levels)
 }
 
-/// Limits of what may be taken of a device.
+/// Limits of the device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AtlasLimits {
-    /// All atlases together, bytes.
+    /// Limit of all atlases together, bytes.
     pub(crate) limit_bytes: u64,
     pub(crate) max_atlases: usize,
     /// Longest side of an atlas, voxels.
     pub(crate) max_side: u32,
-    /// The cells of all slots together, bytes.
+    /// Limit of the cells of all slots together, bytes.
     pub(crate) max_cell_bytes: u64,
 }
 
 /// Step that makes room for more blocks of a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Growth {
-    /// Another atlas of so many slots.
+    /// Add an atlas with this number of slots per axis.
     Add([u32; 3]),
-    /// The atlas of this number goes first: none of its blocks is of a size that is used.
+    /// Drop the atlas of this number first: none of its blocks is of a size in use.
     Drop(usize),
-    /// There may be no more: blocks replace one another.
+    /// No growth is possible: blocks replace one another.
     Full,
 }
 
-/// Slots per axis `[z, y, x]` of an atlas of about `bytes`, never more; `None` where not even one slot fits.
+/// Returns the slots per axis `[z, y, x]` of an atlas of at most `bytes`; `None` if not even one slot fits.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "roots of small numbers")]
 pub(crate) fn grid(size: &SlotSize, bytes: u64, max_side: u32) -> Option<[u32; 3]> {
     let most = size.extent.map(|n| max_side / n);
@@ -108,7 +109,7 @@ pub(crate) fn grid(size: &SlotSize, bytes: u64, max_side: u32) -> Option<[u32; 3
     Some([z, y, x])
 }
 
-/// One atlas.
+/// Atlas.
 #[derive(Debug)]
 pub(crate) struct Atlas {
     pub(crate) size: SlotSize,
@@ -118,7 +119,7 @@ pub(crate) struct Atlas {
     last_seen: u64,
 }
 
-/// A block in a slot.
+/// Block in a slot.
 #[derive(Clone, Debug)]
 struct Page {
     stamp: BlockStamp,
@@ -135,12 +136,12 @@ pub(crate) struct PageLocation {
     pub(crate) slot: u32,
 }
 
-/// All atlases.
+/// Set of all atlases.
 #[derive(Debug, Default)]
 pub(crate) struct AtlasSet {
     atlases: Vec<Atlas>,
     pages: HashMap<BlockStamp, PageLocation>,
-    /// Counts dispatches.
+    /// Counter of dispatches.
     now: u64,
 }
 
@@ -149,17 +150,17 @@ impl AtlasSet {
         &self.atlases
     }
 
-    /// Another dispatch begins.
+    /// Begins another dispatch.
     pub(crate) fn tick(&mut self) {
         self.now += 1;
     }
 
-    /// Bytes of all atlases.
+    /// Returns the bytes of all atlases.
     pub(crate) fn bytes(&self) -> u64 {
         self.atlases.iter().map(Atlas::bytes).sum()
     }
 
-    /// Bytes of the atlases of one size.
+    /// Returns the bytes of the atlases of one slot size.
     pub(crate) fn bytes_of(&self, size: &SlotSize) -> u64 {
         self.atlases.iter().filter(|a| a.size == *size).map(Atlas::bytes).sum()
     }
@@ -169,7 +170,7 @@ impl AtlasSet {
         self.pages.get(&block.stamp).copied()
     }
 
-    /// A picture shows a block.
+    /// Marks a block as seen by the current dispatch.
     pub(crate) fn mark_seen(&mut self, at: PageLocation) {
         let atlas = &mut self.atlases[at.atlas];
         atlas.last_seen = self.now;
@@ -178,14 +179,15 @@ impl AtlasSet {
         }
     }
 
-    /// True where the cells of a block are not those that a picture needs; from now on they are.
+    /// Returns true if the cells of a block are not those that a picture needs, and assumes that they are
+    /// uploaded then.
     pub(crate) fn lacks_cells(&mut self, at: PageLocation, of: &CellsOf) -> bool {
         let page = self.atlases[at.atlas].pages[at.slot as usize].as_mut();
         let lacking = page.filter(|page| page.cells_of.as_ref() != Some(of));
         lacking.map(|page| page.cells_of = Some(of.clone())).is_some()
     }
 
-    /// No cells are there any more.
+    /// Marks all cells as missing.
     pub(crate) fn forget_cells(&mut self) {
         let pages = self.atlases.iter_mut().flat_map(|atlas| &mut atlas.pages).flatten();
         pages.for_each(|page| page.cells_of = None);
@@ -197,8 +199,8 @@ impl AtlasSet {
         self.atlases.push(Atlas { size, grid, pages, free, last_seen: self.now });
     }
 
-    /// How blocks of one of the `used` sizes, which have equal shares of the memory, get more room, by no more than
-    /// `most_bytes` at once.
+    /// Returns how blocks of one of the `used` sizes, which have equal shares of the memory, get more room,
+    /// by at most `most_bytes` at once.
     pub(crate) fn growth(
         &self,
         size: &SlotSize,
@@ -227,13 +229,13 @@ impl AtlasSet {
         4 * (present + CELL_LISTS as u64 * size.cell_words() * slot_count(slots)) <= limits.max_cell_bytes
     }
 
-    /// The atlas not used longest of those that have none of these sizes.
+    /// Returns the least recently seen atlas of those with none of these sizes.
     pub(crate) fn unused(&self, used: &[SlotSize]) -> Option<usize> {
         let unused = self.atlases.iter().enumerate().filter(|(_, atlas)| !used.contains(&atlas.size));
         unused.min_by_key(|(_, atlas)| atlas.last_seen).map(|(number, _)| number)
     }
 
-    /// Takes an atlas away, with all that is in it.
+    /// Removes an atlas and its blocks.
     pub(crate) fn remove_atlas(&mut self, number: usize) {
         self.atlases.remove(number);
         self.pages.retain(|_, at| at.atlas != number);
@@ -254,8 +256,8 @@ impl AtlasSet {
         Some(at)
     }
 
-    /// Frees up to `count` slots of a size: of blocks that are gone, then of those not seen longest, but of none that was
-    /// seen in this dispatch. Tells how many.
+    /// Frees up to `count` slots of a size: of dropped blocks first, then of the least recently seen, but of
+    /// none that the current dispatch saw. Returns the number.
     pub(crate) fn evict(&mut self, size: &SlotSize, count: usize) -> usize {
         let mut victims: Vec<(u64, PageLocation)> = Vec::new();
         for (number, atlas) in self.atlases.iter().enumerate().filter(|(_, atlas)| atlas.size == *size) {
@@ -287,7 +289,7 @@ impl AtlasSet {
 }
 
 impl Atlas {
-    /// Bytes of its texels.
+    /// Returns the bytes of its texels.
     pub(crate) fn bytes(&self) -> u64 {
         self.slots() * self.size.bytes()
     }
@@ -296,20 +298,20 @@ impl Atlas {
         self.pages.len() as u64
     }
 
-    /// The lowest texel `[x, y, z]` of a slot.
+    /// Returns the lowest texel `[x, y, z]` of a slot.
     pub(crate) fn texel(&self, slot: u32) -> [u32; 3] {
         let [_, ny, nx] = self.grid;
         let [ez, ey, ex] = self.size.extent;
         [slot % nx * ex, slot / nx % ny * ey, slot / (nx * ny) * ez]
     }
 
-    /// Words that the cells of all slots take.
+    /// Returns the words of the cells of all slots.
     pub(crate) fn all_cell_words(&self) -> u64 {
         CELL_LISTS as u64 * self.size.cell_words() * self.slots()
     }
 }
 
-/// Slots of an atlas, all together.
+/// Returns the number of slots of an atlas.
 pub(crate) fn slot_count(slots: [u32; 3]) -> u64 {
     slots.iter().map(|&n| u64::from(n)).product()
 }

@@ -1,11 +1,10 @@
-//! Buffers that a picture binds besides the atlases and their cells. They grow with what pictures need, and
-//! never shrink.
+//! Buffers that a picture binds besides the atlases and their cells. They grow as needed and never shrink.
 
 use array::Result;
 
 use crate::gpu::Gpu;
 
-/// Buffers of a picture, in the order of their bindings; the cells of the atlases are bound among them.
+/// Buffers of a picture, in binding order; the cells of the atlases are bound among them.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     pub(crate) picture: GrowableBuffer,
@@ -16,12 +15,12 @@ pub(crate) struct Buffers {
     /// State of the rays between dispatches.
     pub(crate) rays: GrowableBuffer,
     pub(crate) counts: GrowableBuffer,
-    /// Colors and opacities that rays have gathered, RGBA.
+    /// Accumulated colors and opacities of rays, RGBA.
     pub(crate) colors: GrowableBuffer,
 }
 
 impl Buffers {
-    /// Small ones.
+    /// Creates small buffers.
     ///
     /// # Errors
     /// Those of [`Gpu::buffer`].
@@ -39,7 +38,7 @@ impl Buffers {
         })
     }
 
-    /// In order of bindings.
+    /// Returns the buffers in binding order.
     pub(crate) fn bound<'a>(&'a self, cells: &'a wgpu::Buffer) -> [&'a wgpu::Buffer; 9] {
         [
             &self.picture.buffer,
@@ -55,7 +54,7 @@ impl Buffers {
     }
 }
 
-/// A buffer that is replaced by a larger one where it is too small.
+/// Buffer that is replaced by a larger one if it is too small.
 #[derive(Debug)]
 pub(crate) struct GrowableBuffer {
     label: &'static str,
@@ -78,7 +77,7 @@ impl GrowableBuffer {
         Ok(())
     }
 
-    /// Its content is lost where it is too small.
+    /// Ensures a size; the content is lost if the buffer is replaced.
     ///
     /// # Errors
     /// Those of [`Gpu::buffer`].

@@ -1,10 +1,10 @@
-//! The caster: a picture as a series of dispatches.
+//! GPU caster: a picture as a series of dispatches.
 //!
-//! A ray that comes to a block whose voxels are not on the device waits, and says so; after each dispatch what was asked
-//! for is uploaded, nearest first, and the rays go on. So a picture needs no more than it shows, and is the same whatever
-//! the atlas holds (as Crassin and others, "GigaVoxels", 2009, and Hadwiger and others, "Interactive Volume Exploration
-//! of Petascale Microscopy Data Streams", 2012, page by what rays come to). A picture that must not wait draws coarser
-//! blocks instead, and its fidelity says so.
+//! A ray that reaches a block whose voxels are not on the device waits and requests it; after each dispatch
+//! the requested blocks are uploaded, nearest first, and the rays continue. So a picture uploads only what it
+//! shows, and does not depend on the content of the atlases (paging by rays as in Crassin and others,
+//! "GigaVoxels", 2009, and Hadwiger and others, "Interactive Volume Exploration of Petascale Microscopy Data
+//! Streams", 2012). A picture that must not wait draws coarser blocks instead, which its fidelity reports.
 
 use std::collections::HashMap;
 
@@ -21,17 +21,18 @@ use crate::picture::{GpuPicture, MAX_LEVELS};
 use crate::shader::{FIRST_ATLAS, Variant, WORKGROUP_SIDE};
 use crate::store::{Store, Uploaded};
 
-/// Rays of one dispatch, where the device binds as much.
+/// Most rays of one dispatch, if the device can bind as many.
 const MAX_RAYS: u64 = 1 << 21;
-/// A ray between dispatches, bytes: the shader's `Ray`; and its color.
+/// Bytes of a ray between dispatches (the shader's `Ray`), and of its color.
 const RAY_BYTES: u64 = 80;
 const COLOR_BYTES: u64 = 16;
-/// Rows that are drawn together where so little memory is there that more would wait for one another for ever.
+/// Fewest rows that are drawn together when memory is so short that more rows would wait for one another's
+/// blocks forever.
 const FEWEST_ROWS: u32 = WORKGROUP_SIDE;
-/// Dispatches for one band of rows; beyond, something is wrong.
+/// Most dispatches for one band of rows; more indicate an error.
 const MAX_PASSES: u32 = 1 << 16;
-/// Words that a dispatch counts in: unfinished rays, rays that moved, and two for each level, for where nothing is, and for
-/// where something is lacking.
+/// Words of the counters of a dispatch: unfinished rays, rays that moved, and two for each level, for
+/// uncovered and for lacking samples.
 const COUNT_WORDS: usize = 2 + 2 * (MAX_LEVELS + 2);
 
 /// Bits of the shader's marks.
@@ -39,38 +40,38 @@ const SEEN: u32 = 1;
 const LACKED: u32 = 2;
 const SOON: u32 = 4;
 
-/// Behavior where voxels are not on the device.
+/// Behavior if voxels are not on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingBlocks {
-    /// Wait for them: the picture is the same as that of the caster for the CPU.
+    /// Wait for them: the picture equals that of the CPU caster.
     Complete,
-    /// Draw coarser ones, for once: what was asked for comes into the next picture.
+    /// Draw coarser ones in this picture; the missing ones are uploaded for the next picture.
     StandIns,
 }
 
-/// Work and memory that a picture took.
+/// Work and memory of a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CastStats {
-    /// Dispatches.
+    /// Number of dispatches.
     pub passes: u64,
-    /// Blocks that were uploaded.
+    /// Number of blocks uploaded.
     pub blocks: u64,
     /// Bytes of their voxels.
     pub bytes: u64,
-    /// The most of them before one dispatch.
+    /// Most bytes uploaded before one dispatch.
     pub most_bytes_per_pass: u64,
     /// Memory of all atlases, whether their slots are in use or not, bytes.
     pub atlas_bytes: u64,
-    /// Blocks that the picture lacked and that stand-ins were drawn for.
+    /// Blocks that the picture lacked and replaced by coarser ones.
     pub lacking_blocks: u64,
 }
 
-/// Draws pictures on a graphics processor, one at a time.
+/// Ray caster on a GPU; draws one picture at a time.
 #[derive(Debug)]
 pub struct GpuCaster {
     gpu: Gpu,
     state: Mutex<CasterState>,
-    /// Dispatches for one band of rows at most.
+    /// Most dispatches for one band of rows.
     max_passes: u32,
 }
 
@@ -96,10 +97,11 @@ struct PassResult {
 }
 
 impl GpuCaster {
-    /// Opens the best graphics processor that will do, for atlases of `atlas_bytes` together.
+    /// Opens the best acceptable GPU, for atlases of `atlas_bytes` together.
     ///
     /// # Errors
-    /// `NotFound` where there is none; `Unsupported` where it lacks what is needed, `TooLarge` where its memory is full.
+    /// `NotFound` if there is none; `Unsupported` if it lacks required features, `TooLarge` if its memory is
+    /// full.
     pub fn open(accept: Accept, atlas_bytes: u64) -> Result<Self> {
         let gpu = Gpu::open(accept)?;
         let state = CasterState {
@@ -110,23 +112,23 @@ impl GpuCaster {
         Ok(Self { gpu, state: Mutex::new(state), max_passes: MAX_PASSES })
     }
 
-    /// From now on atlases may take so many bytes together; those that are there stay.
+    /// Sets the limit of all atlases together, bytes; existing ones stay.
     pub fn set_limit(&self, atlas_bytes: u64) {
         self.state.lock().store.set_limit(atlas_bytes);
     }
 
-    /// Gives the device back: pictures are errors from now on, as where a device is lost.
+    /// Closes the device: later pictures are errors, as after the loss of a device.
     pub fn close(&self) {
         self.gpu.device.destroy();
     }
 
-    /// Its name and how it is spoken to.
+    /// Returns the name of the device and its graphics API.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.gpu.name
     }
 
-    /// True where a processor of another kind plays it.
+    /// Returns true for a software implementation.
     #[must_use]
     pub fn is_software(&self) -> bool {
         self.gpu.is_software
@@ -135,9 +137,9 @@ impl GpuCaster {
     /// Draws a scene from `blocks`, which belong to the scene's view; blocks the thread.
     ///
     /// # Errors
-    /// `Invalid` for an impossible scene; `Unsupported` and `TooLarge` for one that only the caster for the CPU can draw, be it
-    /// because others hold the device's memory; `Cancelled` when the flag was set; `Io` when the device failed: it will not work
-    /// any more.
+    /// `Invalid` for an invalid scene; `Unsupported` and `TooLarge` for one that only the CPU caster can
+    /// draw, perhaps because others use the device's memory; `Cancelled` when the flag was set; `Io` when the
+    /// device failed, after which it cannot be used.
     pub fn cast(
         &self,
         scene: &Scene,
@@ -152,7 +154,8 @@ impl GpuCaster {
         let Err(error) = &drawn else { return drawn };
         let is_full = error.kind() == ErrorKind::TooLarge
             && (state.store.was_refused() || self.gpu.with_spare(|| ()).is_none());
-        // Others took what was left beside the atlases, or these are of other sizes: they are made anew, with some to spare.
+        // Others use the memory beside the atlases, or the atlases have other slot sizes: they are rebuilt,
+        // with some memory to spare.
         if is_full && state.store.clear(&self.gpu)? {
             return self.draw(state, &prepared, missing_blocks, cancel);
         }
@@ -195,13 +198,13 @@ impl GpuCaster {
     }
 }
 
-/// Rows of rays whose states are bound together.
+/// Returns the number of rows whose ray states are bound together.
 fn rows_at_once(limits: &wgpu::Limits, width: u32) -> u32 {
     let most = MAX_RAYS.min(limits.max_storage_buffer_binding_size / RAY_BYTES);
     u32::try_from(most / u64::from(width)).unwrap_or(u32::MAX).max(1)
 }
 
-/// A picture under way.
+/// Picture that is being drawn.
 struct PictureDrawing<'a> {
     gpu: &'a Gpu,
     state: &'a mut CasterState,
@@ -211,13 +214,13 @@ struct PictureDrawing<'a> {
     size_of_level: Vec<usize>,
     missing_blocks: MissingBlocks,
     max_passes: u32,
-    /// Samples by level, where nothing is, where something is lacking.
+    /// Samples by level, then uncovered and lacking samples.
     shown: Vec<u64>,
     stats: CastStats,
 }
 
 impl PictureDrawing<'_> {
-    /// Uploads what stays the same from dispatch to dispatch.
+    /// Uploads what is the same for all dispatches.
     fn begin(&mut self) -> Result<()> {
         let (gpu, buffers) = (self.gpu, &mut self.state.buffers);
         let mut table = self.prepared.table_words().to_vec();
@@ -227,7 +230,7 @@ impl PictureDrawing<'_> {
         buffers.marks.fill(gpu, &vec![0; 4 * self.picture.blocks.len().max(1)])
     }
 
-    /// Draws rows of the image. Where they wait for one another's blocks for ever, half of them at a time.
+    /// Draws rows of the image; halves them if they wait for one another's blocks forever.
     fn draw(&mut self, image: &mut Image, first_row: u32, row_count: u32, cancel: &Cancel) -> Result<()> {
         self.picture.head.first_row = first_row;
         self.picture.head.row_count = row_count;
@@ -251,7 +254,7 @@ impl PictureDrawing<'_> {
         self.fetch(image, first_row, row_count)
     }
 
-    /// Dispatches until all rays have ended, and what these counted; `None` where no ray can go on.
+    /// Dispatches until all rays have ended; returns their counts, or `None` if no ray can continue.
     fn passes(&mut self, cancel: &Cancel) -> Result<Option<Vec<u32>>> {
         self.state.buffers.counts.fill(self.gpu, &vec![0; 4 * COUNT_WORDS])?;
         for _ in 0..self.max_passes {
@@ -277,7 +280,7 @@ impl PictureDrawing<'_> {
         )))
     }
 
-    /// One dispatch.
+    /// Runs one dispatch.
     fn pass(&mut self) -> Result<PassResult> {
         let (gpu, prepared) = (self.gpu, self.prepared);
         for (block, entry) in prepared.blocks.iter().zip(&mut self.picture.blocks) {
@@ -333,7 +336,7 @@ impl PictureDrawing<'_> {
         self.gpu.queue.submit([encoder.finish()]);
     }
 
-    /// Notes which blocks were seen: these stay longest.
+    /// Marks the blocks that were seen, which are evicted last.
     fn mark_seen(&mut self, result: &PassResult) {
         let seen = self.prepared.blocks.iter().zip(&result.marks).filter(|(_, mark)| **mark & SEEN != 0);
         for (block, _) in seen {
@@ -344,8 +347,8 @@ impl PictureDrawing<'_> {
         }
     }
 
-    /// Uploads what rays asked for: coarse before fine, then nearest first; what they come to soon only where it costs
-    /// no other block its place.
+    /// Uploads the blocks that rays requested: coarse before fine, then nearest first. Blocks that rays will
+    /// need soon do not evict others.
     fn upload(&mut self, result: &PassResult, rays_wait: bool) -> Uploaded {
         let prepared = self.prepared;
         let mut uploaded = Uploaded::default();
@@ -387,7 +390,7 @@ impl PictureDrawing<'_> {
         self.sizes[self.size_of_level[level.expect("a level that is drawn")]]
     }
 
-    /// The colors that rays have gathered.
+    /// Reads the accumulated colors of rays.
     fn fetch(&self, image: &mut Image, first_row: u32, row_count: u32) -> Result<()> {
         let width = image.size.width as usize;
         let (start, count) = (first_row as usize * width, row_count as usize * width);

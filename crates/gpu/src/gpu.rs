@@ -1,4 +1,4 @@
-//! A graphics processor: which one, what it can, and what goes wrong on it.
+//! GPU device: selection, capabilities and errors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,22 +6,22 @@ use std::time::Duration;
 use array::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 
-/// Longest that one dispatch is waited for: drivers themselves give up long before.
+/// Longest wait for one dispatch: drivers give up long before.
 const DISPATCH_TIMEOUT: Duration = Duration::from_secs(60);
 /// Device memory that atlases leave free, bytes: for rays and colors of the largest dispatch (192 MiB), and
 /// for all small buffers.
 const SPARE_BYTES: u64 = 256 << 20;
 
-/// Which graphics processors will do.
+/// Acceptable kinds of GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept {
-    /// Hardware only: software is slower than the caster for the CPU.
+    /// Hardware only: software is slower than the CPU caster.
     Hardware,
-    /// Software too, where there is no hardware.
+    /// Hardware, or software if there is none.
     Any,
 }
 
-/// A device that is open.
+/// Open device.
 #[derive(Debug)]
 pub(crate) struct Gpu {
     pub(crate) device: wgpu::Device,
@@ -33,11 +33,11 @@ pub(crate) struct Gpu {
 }
 
 impl Gpu {
-    /// The best one that will do.
+    /// Opens the best acceptable GPU.
     ///
     /// # Errors
-    /// `NotFound` where there is none, with the names of those that will not do; `Unsupported` where it lacks what is
-    /// needed.
+    /// `NotFound` if there is none, with the names of rejected ones; `Unsupported` if it lacks required
+    /// features.
     pub(crate) fn open(accept: Accept) -> Result<Self> {
         if accept == Accept::Hardware && !may_have_hardware() {
             return Err(none(&[]));
@@ -80,10 +80,10 @@ impl Gpu {
         Ok(Self { device, queue, limits, name, is_software: is_software(info.device_type), first_error })
     }
 
-    /// Fails if anything has gone wrong on the device. Nothing works any more after that.
+    /// Fails if the device has reported an error; it cannot be used any more then.
     ///
     /// # Errors
-    /// `Io` with the driver's words.
+    /// `Io` with the driver's message.
     pub(crate) fn check(&self) -> Result<()> {
         let first_error = self.first_error.lock();
         first_error.as_ref().map_or(Ok(()), |text| Err(self.failed(text)))
@@ -111,10 +111,10 @@ impl Gpu {
         })
     }
 
-    /// A buffer.
+    /// Creates a buffer.
     ///
     /// # Errors
-    /// `TooLarge` where the device has no memory for it.
+    /// `TooLarge` if the device has no memory for it.
     pub(crate) fn buffer(&self, label: &str, size: u64, usage: wgpu::BufferUsages) -> Result<wgpu::Buffer> {
         let descriptor =
             wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false };
@@ -126,7 +126,7 @@ impl Gpu {
         })
     }
 
-    /// Waits until all that was submitted is done, so that what was dropped is given back.
+    /// Waits until all submitted work is done, so that dropped resources are freed.
     ///
     /// # Errors
     /// Those of [`Gpu::check`].
@@ -146,7 +146,7 @@ impl Gpu {
         Error::new(ErrorKind::Io, format!("the graphics processor `{}` failed: {text}", self.name))
     }
 
-    /// The first bytes, so many, of buffers, once everything submitted is done. Waits for it.
+    /// Reads the first bytes of buffers, once all submitted work is done. Waits for it.
     ///
     /// # Errors
     /// Those of [`Gpu::check`] and [`Gpu::buffer`].
@@ -160,7 +160,7 @@ impl Gpu {
         };
         let copies: Vec<wgpu::Buffer> = buffers.iter().map(copy).collect::<Result<_>>()?;
         let submission = self.queue.submit([encoder.finish()]);
-        // Whether it could be mapped is seen below.
+        // Mapping errors are detected below.
         copies.iter().for_each(|copy| copy.map_async(wgpu::MapMode::Read, .., |_| {}));
         self.wait(submission)?;
         let bytes = |copy: &wgpu::Buffer| {
@@ -171,12 +171,13 @@ impl Gpu {
     }
 }
 
-/// False where no driver of the system shows a device: loading all drivers would take time to find only software.
+/// Returns false if the system has no device files of a GPU driver: loading all drivers just to find software
+/// takes time.
 fn may_have_hardware() -> bool {
     if !cfg!(target_os = "linux") {
         return true;
     }
-    // Direct rendering; NVIDIA's own driver; the same in Windows' subsystem.
+    // Direct rendering; NVIDIA's own driver; Windows Subsystem for Linux.
     ["/dev/dri", "/dev/nvidiactl", "/dev/dxg"].iter().any(|path| std::path::Path::new(path).exists())
 }
 
@@ -187,7 +188,7 @@ fn is_software(kind: wgpu::DeviceType) -> bool {
     )
 }
 
-/// The best first.
+/// Rank of device types, best first.
 fn rank(kind: wgpu::DeviceType) -> u8 {
     match kind {
         wgpu::DeviceType::DiscreteGpu => 0,

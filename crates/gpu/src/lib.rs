@@ -1,10 +1,10 @@
-//! How data becomes an image on a graphics processor: the same ray caster as `render`'s, as a compute shader.
+//! Rendering on a GPU: the ray caster of `render` as a compute shader.
 //!
-//! `render` decides what a picture is ([`render::device::prepare`]): levels, steps, tables, what can be skipped. This crate
-//! keeps blocks in 3-D textures (`atlas.rs`, `store.rs`), tells the shader where they are (`picture.rs`), and marches
-//! (`shader/*.wgsl`, driven by `caster.rs`; files are named as those of `render` with the same method). It never decides what
-//! is wanted, and fetches nothing. What 32 bits cannot tell, labels wider than 16 bits among it, is left to the caster for the
-//! CPU.
+//! `render` defines the picture ([`render::device::prepare`]): levels, steps, tables, skipped regions. This
+//! crate keeps blocks in 3-D textures (`atlas.rs`, `store.rs`), passes their locations to the shader
+//! (`picture.rs`), and casts (`shader/*.wgsl`, driven by `caster.rs`). It never decides what is wanted, and
+//! fetches nothing. What 32-bit floats cannot represent, such as labels wider than 16 bits, is left to the
+//! CPU caster.
 //!
 //! Read [`GpuCaster`] first, then `shader/cast.wgsl`.
 

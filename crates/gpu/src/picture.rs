@@ -1,7 +1,7 @@
-//! A picture as the shader takes it: the same numbers, in its types and its order.
+//! Picture in the types and the layout of the shader.
 //!
-//! Everything that needs more than `f32` is decided here, in `f64`: positions are told from an anchor near the eye, those
-//! within a level from a whole voxel near that anchor.
+//! Everything that needs more than `f32` is computed here, in `f64`: positions are relative to an anchor near
+//! the eye, those within a level to a whole voxel near that anchor.
 
 use array::{Error, Result};
 use bytemuck::{Pod, Zeroable};
@@ -12,17 +12,17 @@ use render::device::{
 };
 use render::{Isosurface, Slice};
 
-/// Levels that a picture may have.
+/// Most levels of a picture.
 pub(crate) const MAX_LEVELS: usize = array::MAX_LEVELS;
-/// Isosurfaces.
+/// Most isosurfaces of a picture.
 pub(crate) const MAX_SURFACES: usize = Isosurface::MAX_COUNT;
-/// Slices.
+/// Most slices of a picture.
 pub(crate) const MAX_SLICES: usize = Slice::MAX_COUNT;
-/// Numbers of samples are exact in `f32` up to here.
+/// Largest number of samples along a ray, up to which integers are exact in `f32`.
 const MAX_SAMPLES: f64 = (1u64 << 23) as f64;
-/// Voxels are counted in 32 bits.
+/// Largest side of a level, voxels: they are counted in 32 bits.
 const MAX_SIDE: u64 = 1 << 30;
-/// Parallel rays begin a whole number of the longest strides from the eye.
+/// Steps between the possible origins of parallel rays, the longest stride.
 const LONGEST_STRIDE: f64 = 256.0;
 
 /// Layout of the shader's `Picture`, without its levels.
@@ -140,7 +140,7 @@ pub(crate) struct PlaceEntry {
     spare: [u32; 3],
 }
 
-/// In the place of an atlas: none.
+/// Marks a block without an atlas.
 pub(crate) const NO_ATLAS: u32 = u32::MAX;
 const NO_LEVEL: u32 = u32::MAX;
 const NOT_COVERED: u32 = u32::MAX - 1;
@@ -152,22 +152,22 @@ const FULL: u32 = 4;
 const FULL_BENT: u32 = 8;
 const FADE_X: u32 = 16;
 
-/// Numbers of a picture, in the shader's types and order.
+/// Numbers of a picture, in the shader's types and layout.
 #[derive(Debug)]
 pub(crate) struct GpuPicture {
     pub(crate) head: PictureHead,
     pub(crate) levels: Vec<LevelEntry>,
     pub(crate) blocks: Vec<BlockEntry>,
     pub(crate) places: Vec<PlaceEntry>,
-    /// Words that the shader finds behind the tables: missing values, the palette, the isovalues of surfaces.
+    /// Words after the tables: missing values, the palette, the isovalues of surfaces.
     pub(crate) words: Vec<u32>,
-    /// Distances of blocks from the eye, voxels of level 0.
+    /// Distances of blocks from the eye, in voxels of level 0.
     pub(crate) distances: Vec<f32>,
 }
 
 impl GpuPicture {
     /// # Errors
-    /// `Unsupported` for what `f32` cannot tell.
+    /// `Unsupported` for what `f32` cannot represent.
     pub(crate) fn new(prepared: &Prepared) -> Result<Self> {
         check(prepared)?;
         let eye_world = eye(prepared);
@@ -189,7 +189,7 @@ impl GpuPicture {
         Ok(Self { head, levels, blocks, places, words: words.words, distances })
     }
 
-    /// The bytes of the shader's `Picture`.
+    /// Returns the bytes of the shader's `Picture`.
     pub(crate) fn uniform(&self) -> Vec<u8> {
         let mut bytes = bytemuck::bytes_of(&self.head).to_vec();
         bytes.extend_from_slice(bytemuck::cast_slice(&self.levels));
@@ -222,8 +222,8 @@ fn check(prepared: &Prepared) -> Result<()> {
     Ok(())
 }
 
-/// Returns the origin of the rays, world space: the eye. For parallel rays it is the place nearest to the
-/// volume's middle that lies in front of the eye or behind it by a whole number of the longest strides.
+/// Returns the origin of the rays in world space: the eye. For parallel rays it is the point nearest to the
+/// volume's center that lies a whole number of the longest strides before or behind the eye.
 fn eye(prepared: &Prepared) -> DVec3 {
     let lens = &prepared.lens;
     if lens.is_perspective {
@@ -296,14 +296,14 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Picture
     }
 }
 
-/// A list of fixed length, for one that is no longer.
+/// Converts a list to an array padded with zeros.
 fn entries<T, E: Zeroable + Copy, const N: usize>(list: &[T], entry: impl Fn(&T) -> E) -> [E; N] {
     let mut entries = [E::zeroed(); N];
     entries.iter_mut().zip(list).for_each(|(to, from)| *to = entry(from));
     entries
 }
 
-/// Words behind the tables, and where in all words the parts begin.
+/// Words after the tables, and the offsets of their parts.
 struct TableWords<'a> {
     prepared: &'a Prepared,
     words: Vec<u32>,
@@ -339,8 +339,8 @@ impl<'a> TableWords<'a> {
         first
     }
 
-    /// Returns the index of the first isovalue, in the numbers that a block's voxels have; appends the
-    /// isovalues for a block whose numbers are relative to its own range.
+    /// Returns the index of the first isovalue in the units of a block's voxels; appends the isovalues for a
+    /// block whose voxels are relative to its own range.
     fn isovalues(&mut self, block: &PreparedBlock) -> u32 {
         match block.relative {
             Some(to) => self.put_isovalues(|surface| to.of(surface.stored)),
@@ -349,7 +349,7 @@ impl<'a> TableWords<'a> {
     }
 }
 
-/// Rays in the space that `map` leads to, from `origin` there.
+/// Returns the rays from `origin` in the space that `map` leads to.
 fn rays(prepared: &Prepared, map: DMat3, origin: DVec3) -> RayEntry {
     let lens = &prepared.lens;
     let [half_right, half_up] = lens.half;
@@ -441,7 +441,7 @@ fn level_number(prepared: &Prepared, level_index: usize) -> usize {
     prepared.levels.iter().position(|level| level.level_index == level_index).expect("a level that is drawn")
 }
 
-/// From the eye to a block's middle, voxels of level 0.
+/// Returns the distance from the eye to a block's center, in voxels of level 0.
 #[expect(clippy::cast_possible_truncation, reason = "for sorting")]
 fn distance(prepared: &Prepared, block: &PreparedBlock, eye: DVec3) -> f32 {
     let level = &prepared.levels[level_number(prepared, block.level_index)];
@@ -450,7 +450,7 @@ fn distance(prepared: &Prepared, block: &PreparedBlock, eye: DVec3) -> f32 {
     ((voxel - level.shift) / level.scale).distance(eye) as f32
 }
 
-/// The page table: at least half of it is empty.
+/// Returns the page table, at least half of which is empty.
 #[expect(clippy::cast_possible_truncation, reason = "places are below 2^30, and blocks below 2^31")]
 fn places(prepared: &Prepared) -> Vec<PlaceEntry> {
     let count = prepared.blocks.len() + prepared.gaps.len();
@@ -468,14 +468,14 @@ fn places(prepared: &Prepared) -> Vec<PlaceEntry> {
     for (number, block) in prepared.blocks.iter().enumerate() {
         put(block.level_index, block.at, number as u32);
     }
-    // Without the level itself nobody asks.
+    // Without the level itself gaps are never looked up.
     if prepared.levels.iter().any(|level| level.level_index == prepared.wanted_level_index) {
         prepared.gaps.iter().for_each(|&at| put(prepared.wanted_level_index, at, NOT_COVERED));
     }
     places
 }
 
-/// As the shader's.
+/// Hash function of the page table; equal to the shader's.
 fn hash(at: [i32; 3], level: u32) -> u32 {
     const PRIMES: [u32; 3] = [73_856_093, 19_349_663, 83_492_791];
     let mixed = at.iter().zip(PRIMES).fold(0, |h, (&a, prime)| h ^ a.cast_unsigned().wrapping_mul(prime));

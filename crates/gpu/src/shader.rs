@@ -1,4 +1,4 @@
-//! The shader's text: its parts, behind the constants and atlases that they are compiled with.
+//! Shader source: constants, atlas bindings and the parts in `shader/`.
 
 use std::fmt::Write;
 
@@ -7,17 +7,17 @@ use view::Mode;
 
 use crate::picture::{MAX_LEVELS, MAX_SLICES, MAX_SURFACES};
 
-/// Regions that a ray passes in one dispatch at most, so that no dispatch lasts long.
+/// Most regions that a ray passes in one dispatch, which bounds its duration.
 pub(crate) const REGIONS_PER_PASS: u32 = 1024;
-/// Regions ahead of where it waits that a ray asks for.
+/// Regions beyond the waiting position that a ray requests.
 const REGIONS_AHEAD: u32 = 8;
-/// Rays along a side of a workgroup.
+/// Rays per side of a workgroup.
 pub(crate) const WORKGROUP_SIDE: u32 = 8;
 
 /// First binding of the atlases.
 pub(crate) const FIRST_ATLAS: u32 = 9;
 
-/// Properties that a shader is compiled for.
+/// Properties of a compiled shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Variant {
     pub(crate) format: VoxelFormat,
@@ -58,7 +58,7 @@ impl Variant {
         }
     }
 
-    /// WGSL.
+    /// Returns the WGSL source.
     pub(crate) fn source(&self) -> String {
         let mut text = self.constants();
         let mut choice = String::new();

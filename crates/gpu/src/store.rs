@@ -1,6 +1,6 @@
-//! The blocks on the device: atlases of voxels, and the cells by which rays skip what is hidden.
+//! Blocks on the device: atlases of voxels, and the cells by which rays skip hidden regions.
 //!
-//! Bounded by the memory it was given; a dispatch is preceded by no more than [`UPLOAD_BYTES_PER_PASS`].
+//! Memory is bounded, and at most [`UPLOAD_BYTES_PER_PASS`] are uploaded before a dispatch.
 
 use array::{Error, Result};
 use render::device::{Prepared, PreparedBlock, Sides, VisibleCells};
@@ -9,23 +9,23 @@ use crate::atlas::{Atlas, AtlasLimits, AtlasSet, CELL_LISTS, Growth, PageLocatio
 use crate::gpu::Gpu;
 use crate::picture::BlockEntry;
 
-/// Voxels uploaded before a dispatch, and so for a picture that does not wait: some 4 ms on a PCI Express 4 bus. One block
-/// that is larger goes alone.
+/// Bytes of voxels uploaded before a dispatch, and so for a picture that does not wait: about 4 ms on a PCI
+/// Express 4 bus. A larger block is uploaded alone.
 pub const UPLOAD_BYTES_PER_PASS: u64 = 64 << 20;
-/// Atlases at most: with all of them of [`MAX_ATLAS_BYTES`] more than any device has. A device that binds fewer textures
-/// has fewer.
+/// Most atlases; with [`MAX_ATLAS_BYTES`] each they exceed the memory of any device. Devices that bind fewer
+/// textures have fewer.
 const MAX_ATLASES: u32 = 32;
 
 /// Blocks on the device.
 #[derive(Debug)]
 pub(crate) struct Store {
     atlas_set: AtlasSet,
-    /// By number of the atlas.
+    /// Textures by atlas number.
     textures: Vec<Texture>,
     cells: wgpu::Buffer,
     /// Limit of all atlases together, bytes.
     limit_bytes: u64,
-    /// As for the present picture: what the device refused is not asked for again.
+    /// Limits for the current picture, reduced when the device refuses memory.
     limits: AtlasLimits,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Uploaded {
 
 impl Store {
     /// # Errors
-    /// `TooLarge` where the device has no memory at all.
+    /// `TooLarge` if the device has no memory at all.
     pub(crate) fn new(gpu: &Gpu, limit_bytes: u64) -> Result<Self> {
         Ok(Self {
             atlas_set: AtlasSet::default(),
@@ -78,7 +78,7 @@ impl Store {
         &self.cells
     }
 
-    /// The textures whose voxels take so many bytes, in the order that [`Store::locate`] counts them in.
+    /// Returns the texture views with voxels of this size, in the order that [`Store::locate`] uses.
     pub(crate) fn views(&self, voxel_bytes: u32) -> Vec<&wgpu::TextureView> {
         let own = self.textures.iter().zip(self.atlas_set.atlases());
         own.filter(|(_, atlas)| atlas.size.voxel_bytes == voxel_bytes)
@@ -86,10 +86,11 @@ impl Store {
             .collect()
     }
 
-    /// A picture begins: makes sure that blocks of these sizes have an atlas, each within its share of the memory.
+    /// Ensures that blocks of these sizes have an atlas, each within its share of the memory; called at the
+    /// start of a picture.
     ///
     /// # Errors
-    /// `TooLarge` where the memory is too small for a single block, or the device's textures are.
+    /// `TooLarge` if a single block exceeds the memory or the largest texture.
     pub(crate) fn reserve(&mut self, gpu: &Gpu, sizes: &[SlotSize]) -> Result<()> {
         self.limits.limit_bytes = self.limit_bytes;
         for size in sizes {
@@ -107,15 +108,15 @@ impl Store {
         Ok(())
     }
 
-    /// True where the device refused memory in this picture.
+    /// Returns true if the device refused memory in this picture.
     pub(crate) fn was_refused(&self) -> bool {
         self.limits.limit_bytes < self.limit_bytes
     }
 
-    /// Gives all atlases back; false where there are none.
+    /// Drops all atlases; returns false if there are none.
     ///
     /// # Errors
-    /// As [`Store::new`]; `Io` when the device failed.
+    /// Those of [`Store::new`]; `Io` when the device failed.
     pub(crate) fn clear(&mut self, gpu: &Gpu) -> Result<bool> {
         let had_some = !self.textures.is_empty();
         self.textures.clear();
@@ -125,7 +126,7 @@ impl Store {
         Ok(had_some)
     }
 
-    /// Adds an atlas, dropping those that are not used any more; false where there may be no more.
+    /// Adds an atlas, dropping unused ones; returns false if that is not possible.
     fn grow(&mut self, gpu: &Gpu, size: &SlotSize, used: &[SlotSize]) -> bool {
         let mut most_bytes = u64::MAX;
         let has_grown = loop {
@@ -133,7 +134,7 @@ impl Store {
                 Growth::Full => break false,
                 Growth::Drop(number) => self.remove(number),
                 Growth::Add(slots) if self.add(gpu, size, slots) => break true,
-                // The device has not that much: perhaps without what is not used, or half.
+                // The device refused: drop unused atlases, or try half the size.
                 Growth::Add(slots) => match self.atlas_set.unused(used) {
                     Some(number) => self.remove(number),
                     None => most_bytes = size.bytes() * slot_count(slots) / 2,
@@ -151,8 +152,8 @@ impl Store {
         drop(self.textures.remove(number));
     }
 
-    /// Adds an atlas and makes room for the cells of all, which have to be uploaded again; false where the device has not
-    /// enough memory for that.
+    /// Adds an atlas and enlarges the buffer of cells, which have to be uploaded again; returns false if the
+    /// device has not enough memory.
     fn add(&mut self, gpu: &Gpu, size: &SlotSize, slots: [u32; 3]) -> bool {
         self.atlas_set.add(*size, slots);
         let words: u64 = self.atlas_set.atlases().iter().map(Atlas::all_cell_words).sum();
@@ -175,8 +176,8 @@ impl Store {
         true
     }
 
-    /// Uploads blocks in this order, until the budget is spent or there is no room. `may_evict`: what was not seen in the
-    /// last dispatch makes room.
+    /// Uploads blocks in this order, until the upload limit is reached or memory is full. `may_evict`: blocks
+    /// that the last dispatch did not see are evicted.
     pub(crate) fn upload<'a>(
         &mut self,
         gpu: &Gpu,
@@ -185,7 +186,7 @@ impl Store {
         (used, may_evict): (&[SlotSize], bool),
         uploaded: &mut Uploaded,
     ) {
-        // So many at a time, because looking for them costs a look at all.
+        // Several at once, because each search examines all blocks.
         const EVICTED_AT_ONCE: usize = 64;
         let mut full: Vec<SlotSize> = Vec::new();
         for (block, size) in blocks {
@@ -236,7 +237,8 @@ impl Store {
         );
     }
 
-    /// Says in a block's entry where it is, and uploads its cells where they are those of another table.
+    /// Writes the location of a block into its entry, and uploads its cells if they are those of another
+    /// table.
     pub(crate) fn locate(
         &mut self,
         gpu: &Gpu,
@@ -267,8 +269,8 @@ impl Store {
     }
 }
 
-/// Returns the two lists of bytes for a block's cells: what can be seen of them or how high they reach, and
-/// on which sides of surfaces they lie; `None` for a list that is not needed.
+/// Returns the two lists of bytes for a block's cells: visibility or heights, and sides of surfaces; `None`
+/// for a list that is not needed.
 fn cells_of(block: &PreparedBlock) -> [Option<&[u8]>; CELL_LISTS] {
     let field = match block.field.as_deref() {
         Some(VisibleCells::Cells(cells)) => Some(cells.as_slice()),
@@ -281,7 +283,7 @@ fn cells_of(block: &PreparedBlock) -> [Option<&[u8]>; CELL_LISTS] {
     [field, sides]
 }
 
-/// The least buffer of cells.
+/// Smallest buffer of cells.
 const CELLS: wgpu::BufferDescriptor<'static> = wgpu::BufferDescriptor {
     label: Some("cells"),
     size: 4,
@@ -289,7 +291,7 @@ const CELLS: wgpu::BufferDescriptor<'static> = wgpu::BufferDescriptor {
     mapped_at_creation: false,
 };
 
-/// An atlas's texture.
+/// Creates the texture of an atlas.
 fn texture(gpu: &Gpu, size: &SlotSize, slots: [u32; 3]) -> wgpu::Texture {
     let side = |axis: usize| slots[axis] * size.extent[axis];
     let format = match size.voxel_bytes {

@@ -21,10 +21,12 @@ const TAIL_SHARE: f64 = 0.002;
 /// Narrowest range of usual values, as a share of their magnitude. A narrower one is a single value with
 /// rounding, such as the thin atmosphere around a star.
 const NARROWEST_SHARE: f64 = 1e-5;
-/// Divisor: if fewer than this fraction of values differ from the most frequent one, they count as outliers.
+/// Number of values among which more than one must differ from the most frequent one, for the differing ones to
+/// determine the range.
 const FEWEST_OTHERS_OF: usize = 10_000;
-/// Share of the light that the densest value lets through `THICKNESS_SHARE` of the volume's longest side.
+/// Share of the volume's longest side through which the densest value lets [`CLEAR_SHARE`] of the light pass.
 const THICKNESS_SHARE: f64 = 0.1;
+/// Share of the light that passes through [`THICKNESS_SHARE`] of the densest value.
 const CLEAR_SHARE: f64 = 0.05;
 /// Most layers of a thin volume, and least ratio of its longest side to them.
 const FEW_LAYERS: u64 = 8;
