@@ -1,11 +1,13 @@
 //! Rendering of volumes: the CPU ray caster over resident blocks.
 //!
-//! This stage lies between caches and people. Blocks arrive in any order at any level; every frame is complete,
-//! because the finest resident ancestor stands in where a block is missing. This crate fetches nothing and
-//! knows of no network: [`demand`] says which blocks a picture wants, somebody brings them to
-//! [`BlockPool::insert`], and [`cast`] draws what is there and says what it drew.
+//! This crate draws from the blocks that caches deliver. Blocks arrive in any order at any level; every frame
+//! is complete, because a missing block is replaced by its finest resident ancestor. This crate fetches
+//! nothing and does no network access: [`demand`] returns the blocks that a picture wants, the caller loads
+//! them and passes them to [`BlockPool::insert`], and [`cast`] draws what is resident and reports what it
+//! drew.
 //!
-//! Read [`VolumeView`] first (an array seen as a volume), then [`Scene`] (everything one picture needs).
+//! Read [`VolumeView`] first (an array seen as a volume), then [`Scene`] (the complete description of one
+//! picture).
 //!
 //! ```text
 //!   array::ArrayInfo -> VolumeView --+--> demand -> blocks wanted, in order -> (a source, elsewhere)
@@ -36,10 +38,11 @@
 //!   scene   image   simd                        description of a picture; pixels; vector instructions
 //! ```
 //!
-//! Beside them: [`Mesher`] (isosurfaces as triangles), [`stereo`] (pairs of pictures), [`mod@reference`] (a slow caster that tests compare with).
+//! Further modules: [`Mesher`] (isosurfaces as triangles), [`stereo`] (pairs of pictures), [`mod@reference`]
+//! (a slow caster that tests compare with).
 //!
-//! A caster on another device takes [`device::prepare`] in the place of [`cast`]; several casters that share a volume take
-//! [`cast_part`]; [`cast_slabs`] casts pictures that can be looked at from elsewhere too.
+//! A caster on another device uses [`device::prepare`] instead of [`cast`]; several casters that share a
+//! volume use [`cast_part`]; [`cast_slabs`] casts pictures that can be viewed from other cameras too.
 //!
 //! Order of axes: shapes are `[z, y, x]`, positions `(x, y, z)` as in [`array::Affine`]. Colors are
 //! sRGB-encoded and composited premultiplied.

@@ -1,10 +1,11 @@
 //! Isosurfaces as triangles: marching tetrahedra, box by box.
 //!
-//! Each cube of eight voxels is cut into six tetrahedra around its diagonal from the lowest to the highest voxel (Kuhn's
-//! cut: neighbors cut their common face alike), and values run linearly along their edges. So there is nothing ambiguous,
-//! and where no voxel is missing a surface is closed but for the ends of the volume. Vertices lie on edges and are shared by
-//! all triangles around them, also across boxes. It is not the surface of the ray caster, which follows the
-//! trilinear interpolant; both go through the same points on the edges of cubes.
+//! Each cube of eight voxels is cut into six tetrahedra around its diagonal from the lowest to the highest
+//! voxel (Kuhn's subdivision: neighbors cut their common face alike), and values are linear along their
+//! edges. So there are no ambiguous cases, and if no voxel is missing, a surface is closed except at the ends
+//! of the volume. Vertices lie on edges and are shared by all triangles around them, also across boxes. The
+//! mesh is not the surface of the ray caster, which follows the trilinear interpolant; both pass through the
+//! same points on the edges of cubes.
 
 use std::collections::HashMap;
 
@@ -12,16 +13,16 @@ use array::{Affine, Error, Result};
 
 use crate::blocks::IdHash;
 
-/// A surface of triangles.
+/// Triangle mesh of an isosurface.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mesh {
     /// World positions `[x, y, z]`.
     pub positions: Vec<[f64; 3]>,
-    /// Numbers of positions; counter-clockwise where seen from the side of lower values.
+    /// Triangles as indices of positions; counter-clockwise seen from the side of lower values.
     pub triangles: Vec<[u32; 3]>,
 }
 
-/// Makes the [`Mesh`] of one isovalue from boxes of voxels that overlap by one.
+/// Builds the [`Mesh`] of one isovalue from boxes of voxels that overlap by one voxel.
 #[derive(Debug)]
 pub struct Mesher {
     value: f64,
@@ -29,18 +30,18 @@ pub struct Mesher {
     world_from_voxel: Affine,
     is_mirrored: bool,
     mesh: Mesh,
-    /// Vertices on faces of boxes, by edge: other boxes may share them.
+    /// Vertices on faces of boxes, by edge, which other boxes may share.
     shared: HashMap<u64, u32, IdHash>,
     max_bytes: usize,
 }
 
-/// A box of voxels that is marched through.
+/// Box of voxels that is processed.
 struct MeshPart<'a> {
     /// `[z, y, x]`, as is the shape.
     start: [u64; 3],
     shape: [usize; 3],
     values: &'a [f64],
-    /// Vertices inside, by edge.
+    /// Vertices inside the box, by edge.
     own: HashMap<u64, u32, IdHash>,
 }
 
@@ -48,8 +49,8 @@ struct MeshPart<'a> {
 const TETRAHEDRA: [[usize; 4]; 6] =
     [[0, 1, 3, 7], [0, 2, 6, 7], [0, 4, 5, 7], [0, 3, 2, 7], [0, 5, 1, 7], [0, 6, 4, 7]];
 
-/// Which edges of a tetrahedron the surface goes through, in order around it, by the bits of the vertices that are not below
-/// the value.
+/// Edges of a tetrahedron that the surface crosses, in order around it, by the bits of the vertices that are
+/// not below the value.
 const POLYGONS: [&[[usize; 2]]; 16] = [
     &[],
     &[[0, 1], [0, 2], [0, 3]],
@@ -69,12 +70,12 @@ const POLYGONS: [&[[usize; 2]]; 16] = [
     &[],
 ];
 
-/// Memory that the table needs for a vertex on a face of a box, bytes.
+/// Memory of a vertex on a face of a box in the table, bytes.
 const SHARED_BYTES: usize = 32;
 
 impl Mesher {
-    /// A mesher of a volume of this shape `[z, y, x]`, whose voxel positions `(x, y, z)` the map takes into the world. The mesh
-    /// and what is remembered for it take `max_bytes` at most.
+    /// Creates a mesher of a volume of this shape `[z, y, x]`, whose voxel positions `(x, y, z)` the map
+    /// takes into world space. The mesh and the tables for it take `max_bytes` at most.
     ///
     /// # Errors
     /// `Invalid` for a value that is not finite; `Unsupported` beyond 2^60 voxels.
@@ -91,11 +92,12 @@ impl Mesher {
         Ok(Self { value, shape, world_from_voxel, is_mirrored, mesh, shared: HashMap::default(), max_bytes })
     }
 
-    /// Marches through a box, `values` decoded in C order, NaN where missing. Boxes must overlap by one voxel where they
-    /// meet, in whatever order they come.
+    /// Adds the triangles of a box, `values` decoded in C order, NaN for missing values. Boxes must overlap
+    /// by one voxel where they meet; their order is arbitrary.
     ///
     /// # Errors
-    /// `Invalid` when the box does not lie in the volume or has not as many values; `TooLarge` beyond the bytes allowed.
+    /// # Errors `Invalid` if the box does not lie in the volume or the number of values does not match;
+    /// `TooLarge` beyond the bytes allowed.
     pub fn add(&mut self, start: [u64; 3], shape: [usize; 3], values: &[f64]) -> Result<()> {
         let fits =
             (0..3).all(|a| start[a].checked_add(shape[a] as u64).is_some_and(|end| end <= self.shape[a]));
@@ -120,7 +122,7 @@ impl Mesher {
         Ok(())
     }
 
-    /// The mesh of all boxes.
+    /// Returns the mesh of all boxes.
     #[must_use]
     pub fn finish(self) -> Mesh {
         self.mesh
@@ -140,7 +142,7 @@ impl Mesher {
             let bits = tetrahedron.iter().rev().fold(0, |bits, &i| bits << 1 | usize::from(is_above[i]));
             let mut polygon = [0; 4];
             for (vertex, edge) in polygon.iter_mut().zip(POLYGONS[bits]) {
-                // Along an edge all axes go upward: the lower corner is in all bits of the other.
+                // All axes go upward along an edge: the lower corner's bits are a subset of the other's.
                 let [a, b] = edge.map(|end| tetrahedron[end]);
                 let (low, high) = (a & b, a | b);
                 *vertex = self.vertex(part, corner(low), high ^ low, [values[low], values[high]]);
@@ -152,7 +154,7 @@ impl Mesher {
         }
     }
 
-    /// The vertex on the edge from a voxel of a box in a direction (bits as those of corners).
+    /// Returns the vertex on the edge from a voxel of a box in a direction (bits as those of corners).
     #[expect(
         clippy::cast_possible_truncation,
         reason = "checked after each plane: 2^32 vertices take more than any limit"
@@ -211,7 +213,7 @@ impl Mesh {
         self.positions.len() * size_of::<[f64; 3]>() + self.triangles.len() * size_of::<[u32; 3]>()
     }
 
-    /// The box around it in the world; `None` without vertices.
+    /// Returns the bounding box in world space; `None` without vertices.
     #[must_use]
     pub fn bounds(&self) -> Option<crate::Bounds> {
         let first = *self.positions.first()?;

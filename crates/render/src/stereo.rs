@@ -1,9 +1,10 @@
-//! Stereo pairs: one picture of two eyes side by side, the left eye's left.
+//! Stereo pairs: one picture of two eyes side by side, the left eye's on the left.
 //!
-//! Both eyes look the same way through one window that stands where the camera's target is: their frusta are off-axis, not turned
-//! toward one another, so that nothing is higher for one eye than for the other (keystone distortion). What lies at the window
-//! is at the same place for both. A point `z` away, of a window `d` away, lies `e / z - e / d` (tangents) further right for the left
-//! eye than for the right one, where `e` is the distance of the eyes: positive, crossed, for what is nearer than the window.
+//! Both eyes look in the same direction through one window at the distance of the camera's target: their
+//! frusta are off-axis, not toed in, so that there is no vertical parallax (keystone distortion). Points at
+//! the window have zero parallax. A point at distance `z`, with the window at distance `d`, lies `e / z - e /
+//! d` (tangents) further right for the left eye than for the right one, where `e` is the distance of the
+//! eyes: positive (crossed) for points nearer than the window.
 
 use array::{Error, Result};
 use view::{MAX_PARALLAX, Projection};
@@ -18,11 +19,12 @@ pub fn size_of_eye(size: ImageSize) -> ImageSize {
     ImageSize { width: size.width / 2, ..size }
 }
 
-/// The cameras of the left and the right eye; `parallax` is their distance as a share of that to the target.
+/// Returns the cameras of the left and the right eye; `parallax` is their distance as a share of that to the
+/// target.
 ///
 /// # Errors
-/// `Invalid` for parallel rays, which have no eye, an impossible camera, and a share that is not above 0 and up to
-/// [`MAX_PARALLAX`].
+/// # Errors `Invalid` for parallel rays, which have no eye, an invalid camera, and a share that is not above
+/// 0 and up to [`MAX_PARALLAX`].
 pub fn eyes(camera: &Camera, parallax: f64) -> Result<[Camera; 2]> {
     camera.check()?;
     if !(parallax > 0.0 && parallax <= MAX_PARALLAX) {
@@ -40,10 +42,10 @@ pub fn eyes(camera: &Camera, parallax: f64) -> Result<[Camera; 2]> {
     Ok([-half, half].map(|aside| Camera { aside, ..*camera }))
 }
 
-/// A scene as the left and the right eye see it, each in half of its picture.
+/// Returns the scenes of the left and the right eye, each for half of the picture.
 ///
 /// # Errors
-/// As [`eyes`]; `Invalid` for a picture of less than two columns.
+/// # Errors The errors of [`eyes`]; `Invalid` for a picture of less than two columns.
 pub fn scenes(scene: &Scene, parallax: f64) -> Result<[Scene; 2]> {
     let size = size_of_eye(scene.size);
     if size.width == 0 {
@@ -55,19 +57,20 @@ pub fn scenes(scene: &Scene, parallax: f64) -> Result<[Scene; 2]> {
     Ok(eyes(&scene.camera, parallax)?.map(|camera| Scene { camera, size, ..scene.clone() }))
 }
 
-/// The pictures of both eyes as one of `size`.
+/// Joins the pictures of both eyes into one of `size`.
 ///
 /// # Errors
-/// `Internal` for pictures that are not as large as [`size_of_eye`] says.
+/// # Errors `Internal` for pictures whose size is not that of [`size_of_eye`].
 pub fn beside([left, right]: [RenderedImage; 2], size: ImageSize) -> Result<RenderedImage> {
     let fidelity = both(&left.fidelity, &right.fidelity);
     Ok(RenderedImage { image: joined(&[left.image, right.image], size)?, fidelity })
 }
 
-/// Writes notes into both eyes' halves of a picture, as [`annotate`] does into one; their camera is the one between the eyes.
+/// Writes notes into both eyes' halves of a picture, as [`annotate`] does into one; their camera is midway
+/// between the eyes.
 ///
 /// # Errors
-/// As [`scenes`].
+/// # Errors The errors of [`scenes`].
 pub fn annotate_pair(image: &mut Image, notes: &Notes, parallax: f64) -> Result<()> {
     let cameras = eyes(&notes.camera, parallax)?;
     let size = size_of_eye(image.size);
@@ -79,7 +82,7 @@ pub fn annotate_pair(image: &mut Image, notes: &Notes, parallax: f64) -> Result<
     Ok(())
 }
 
-/// The columns of an image from `left` on.
+/// Returns the columns of an image from `left` on.
 fn half(image: &Image, left: u32, size: ImageSize) -> Image {
     let rows = image.rgba.chunks_exact(image.size.width.max(1) as usize);
     let (from, to) = (left as usize, (left + size.width) as usize);
@@ -104,7 +107,7 @@ fn joined([left, right]: &[Image; 2], size: ImageSize) -> Result<Image> {
     Ok(Image { size, rgba })
 }
 
-/// Returns what both pictures show together.
+/// Joins the reports of both pictures.
 fn both(left: &Fidelity, right: &Fidelity) -> Fidelity {
     let mean = |of: fn(&Fidelity) -> f64| f64::midpoint(of(left), of(right));
     let shown = |of: fn(&Fidelity) -> Option<u8>| [of(left), of(right)].into_iter().flatten();

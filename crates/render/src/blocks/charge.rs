@@ -1,9 +1,10 @@
-//! Memory of blocks, counted as long as anybody holds them.
+//! Memory accounting of blocks: a block is counted until its last copy is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that a block costs from its loading until it and every copy that a picture still holds are gone.
+/// Bytes charged for a block from its loading until the block and every copy that a picture holds are
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     meter: Arc<AtomicUsize>,

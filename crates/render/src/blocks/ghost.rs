@@ -1,11 +1,11 @@
-//! Values of ghost voxels: voxels of the same level's neighbors where these are resident, else of the finest
-//! coarser level that is resident, else the block's own outermost voxels.
+//! Values of ghost voxels: voxels of the neighbors at the same level if these are resident, else interpolated
+//! from the finest coarser level that is resident, else the block's own outermost voxels.
 //!
-//! Parts of the ghost voxels are numbered by the axes along which they lie beyond the block: bit 1 x, 2 y, 4 z. An
-//! arriving block fills its own ghost voxels; the ghost voxels of other blocks that it can improve are refreshed
-//! afterwards. If all neighbors are resident, a picture of many blocks equals that of one block. Where a
-//! finer block ends at a coarser one, the finer block's last samples lead over to the coarser values;
-//! `level_fade.rs` does the same where it begins.
+//! Parts of the ghost voxels are numbered by the axes along which they lie beyond the block: bit 1 x, 2 y, 4
+//! z. An arriving block fills its own ghost voxels; the ghost voxels of other blocks that it can improve are
+//! refreshed afterwards. If all neighbors are resident, a picture of many blocks equals that of one block.
+//! Where a finer block ends at a coarser one, the finer block's last samples are interpolated toward the
+//! coarser values; `level_fade.rs` does the same at the block's beginning.
 
 use std::sync::Arc;
 
@@ -48,9 +48,10 @@ impl<T: Voxel> BlockTable<T> {
         }
     }
 
-    /// Refreshes the ghost voxels of the block in a slot, in its place: it is copied only where a picture holds it.
+    /// Refreshes the ghost voxels of the block in a slot in place; the block is copied only if a picture
+    /// holds it.
     pub(crate) fn refresh(&mut self, slot: u32, arrived: LevelSet) {
-        // The block leaves its slot so that its neighbors can be read while it changes.
+        // Take the block out of its slot so that its neighbors can be read while it changes.
         let Some(mut shared) = self.take(slot) else { return };
         self.refresh_block(Arc::make_mut(&mut shared), arrived);
         self.put(slot, shared);
@@ -59,27 +60,28 @@ impl<T: Voxel> BlockTable<T> {
     /// Refreshes a block's ghost voxels after blocks of these levels were placed that [improve](Self::improvable) it.
     pub(crate) fn refresh_block(&self, block: &mut Resident<T>, arrived: LevelSet) {
         let improved: Vec<usize> = PARTS.filter(|&part| self.improve(block, part, arrived)).collect();
-        // The cells that a part touches are some of those that a part along fewer axes touches.
+        // The cells that a part touches include those that a part along fewer axes touches.
         let is_within = |part: usize, other: usize| part != other && part & other == other;
         for &part in improved.iter().filter(|&&part| !improved.iter().any(|&other| is_within(part, other))) {
             block.update_cells(part, &self.missing);
         }
     }
 
-    /// Bytes that refreshing these blocks copies because pictures hold them.
+    /// Returns the bytes that are copied when these blocks are refreshed, because pictures hold them.
     pub(crate) fn copies_bytes(&self, slots: &[u32]) -> usize {
         let blocks = slots.iter().filter_map(|&slot| self.all_slots()[slot as usize].as_ref());
         blocks.filter(|block| Arc::strong_count(block) > 1).map(|block| block.size_bytes()).sum()
     }
 
-    /// Blocks that one at this place makes better: its lower neighbors and finer ones beside it.
+    /// Returns the blocks whose ghost voxels a block at this position improves: its lower neighbors, and
+    /// finer blocks beside it.
     pub(crate) fn improvable(&self, level_index: usize, at: [u64; 3]) -> Vec<u32> {
         let mut slots = self.lower_waiting(level_index, at);
         slots.extend(self.finer_waiting(level_index, at));
         slots
     }
 
-    /// Fills one part better than it is, if blocks of these levels allow that; false where they do not.
+    /// Fills one part with better values if blocks of these levels provide them; returns false otherwise.
     fn improve(&self, block: &mut Resident<T>, part: usize, arrived: LevelSet) -> bool {
         if block.fills[part] == GhostFill::Exact {
             return false;
@@ -102,7 +104,7 @@ impl<T: Voxel> BlockTable<T> {
         block.patch(part, fill, &values, &self.missing);
     }
 
-    /// Fills one part for good, if the same level has all of it.
+    /// Fills one part from the same level, which is final, if all of its voxels are resident.
     fn complete(&self, block: &mut Resident<T>, part: usize) -> bool {
         let Some(values) = self.exact_values(block, part) else { return false };
         block.patch(part, GhostFill::Exact, &values, &self.missing);
@@ -123,7 +125,7 @@ impl<T: Voxel> BlockTable<T> {
         }
         let holder = if at == block.at { block } else { self.find(block.level_index, at)? };
         let ranges = block.layout.part(part);
-        // Index in the holder of an index of this block.
+        // Maps an index of this block to an index of the holder.
         let index = |axis: usize, i: usize| {
             if beyond[axis] { i - block.layout.shape[axis] } else { i.min(block.layout.shape[axis] - 1) }
         };
@@ -137,7 +139,8 @@ impl<T: Voxel> BlockTable<T> {
         Some(values)
     }
 
-    /// Values of a part from coarser levels, voxel by voxel; own voxels where there are none.
+    /// Returns values of a part from coarser levels, voxel by voxel; the block's own voxels where no coarser
+    /// level is resident.
     fn coarser_values(&self, block: &Resident<T>, part: usize) -> (GhostFill, Vec<T>) {
         let level = &self.view.levels[block.level_index];
         let start = DVec3::from_array(block_start(level.block, block.at));
@@ -165,7 +168,7 @@ impl<T: Voxel> BlockTable<T> {
         Some((level_index, block.interpolate(local, is_labels, &self.missing)))
     }
 
-    /// Blocks whose ghost voxels begin in this one and have other values there so far.
+    /// Returns the blocks whose ghost voxels begin in this one and have other values there so far.
     fn lower_waiting(&self, level_index: usize, at: [u64; 3]) -> Vec<u32> {
         let waiting = |part: usize| {
             let back = |axis: usize, bit: usize| at[axis].checked_sub(u64::from(part & bit != 0));
@@ -176,7 +179,7 @@ impl<T: Voxel> BlockTable<T> {
         PARTS.filter_map(waiting).collect()
     }
 
-    /// Finer blocks that touch this one and whose ghost voxels could be better for it.
+    /// Returns the finer blocks that touch this one and whose ghost voxels it could improve.
     fn finer_waiting(&self, level_index: usize, at: [u64; 3]) -> Vec<u32> {
         let (low, high) = self.volume_span(level_index, at);
         let touches = |other: &Resident<T>| {

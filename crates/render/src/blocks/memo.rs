@@ -1,16 +1,18 @@
-//! Values that a block remembers for the last few pictures, so that not every picture computes them anew.
+//! Memoized values of a block for the last few pictures, so that they are not recomputed for every picture.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Plans that a block remembers, by the number of the table they are for; and tables that are remembered.
+/// Number of plans that a block remembers, by the number of their table; also the number of tables that are
+/// remembered.
 pub(crate) const MEMO_SIZE: usize = 2;
 
-/// The last `COUNT` values that were made, by what they were made for: so many views of one block may differ in that.
+/// The last `COUNT` computed values with their keys: up to this many views of one block may differ in the
+/// value without recomputing it.
 #[derive(Debug)]
 pub(crate) struct Memo<K, V, const COUNT: usize>(Mutex<Vec<(K, Arc<V>)>>);
 
 impl<K: Clone + PartialEq, V, const COUNT: usize> Memo<K, V, COUNT> {
-    /// The value for a key, made if it is not remembered.
+    /// Returns the value for a key; computes it if it is not remembered.
     pub(crate) fn of(&self, key: &K, make: impl FnOnce() -> V) -> Arc<V> {
         let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, value)) = remembered.iter().find(|(other, _)| other == key) {
@@ -33,7 +35,7 @@ impl<K, V, const COUNT: usize> Default for Memo<K, V, COUNT> {
     }
 }
 
-/// A copy of a block begins without: it is made because the block changes.
+/// A copy of a block starts with no remembered values, because a block is copied only to be changed.
 impl<K, V, const COUNT: usize> Clone for Memo<K, V, COUNT> {
     fn clone(&self) -> Self {
         Self::default()

@@ -1,8 +1,9 @@
-//! The blocks that can be drawn, by place: what a picture is cast from.
+//! Resident blocks by position: the input from which a picture is cast.
 //!
-//! A [`TypedPool`](crate::blocks::pool::TypedPool) changes its table; a picture holds it as it was when the picture began. The
-//! table and each block in it are shared between the two and copied only when one changes that the other still
-//! holds. What is copied is counted: see [`Charge`](crate::blocks::charge::Charge).
+//! A [`TypedPool`](crate::blocks::pool::TypedPool) changes its table; a picture holds the table as it was
+//! when the picture began. The table and each block in it are shared between the two, and copied only when
+//! one of them changes while the other still holds it. Copies are counted: see
+//! [`Charge`](crate::blocks::charge::Charge).
 
 pub(crate) mod cell_stats;
 pub(crate) mod charge;
@@ -28,7 +29,7 @@ use crate::scene::volume::VolumeView;
 /// Hashes ids of blocks.
 pub(crate) type IdHash = BuildHasherDefault<IdHasher>;
 
-/// Table of the blocks that can be drawn, with the view that they belong to.
+/// Table of the resident blocks, with the view that they belong to.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockTable<T> {
     pub(crate) view: Arc<VolumeView>,
@@ -37,7 +38,7 @@ pub(crate) struct BlockTable<T> {
     residents: Vec<Option<Arc<Resident<T>>>>,
     free: Vec<u32>,
     slots: HashMap<u64, u32, IdHash>,
-    /// Blocks that the source has nothing for.
+    /// Blocks that the source does not have (gaps).
     not_covered: BTreeSet<u64>,
     count_by_level: Vec<usize>,
 }
@@ -59,7 +60,7 @@ impl<T: Voxel> BlockTable<T> {
         }
     }
 
-    /// Level index and place in one number.
+    /// Packs a level index and a position into one number.
     pub(crate) fn id(&self, level_index: usize, at: [u64; 3]) -> u64 {
         (level_index as u64) << LEVEL_SHIFT | self.view.levels[level_index].linear(at)
     }
@@ -81,8 +82,8 @@ impl<T: Voxel> BlockTable<T> {
         self.slot_of(level_index, at).and_then(|slot| self.residents[slot as usize].as_deref())
     }
 
-    /// The finest block from `level_index` on that holds a volume position, with its level, and the position in its
-    /// voxels.
+    /// Finds the finest block from `level_index` on that holds a volume position; returns it with its level
+    /// and the position in its voxels.
     pub(crate) fn finest_from(
         &self,
         level_index: usize,
@@ -95,7 +96,7 @@ impl<T: Voxel> BlockTable<T> {
     }
 
     /// # Panics
-    /// When nothing is there; slots come from [`BlockTable::slot_of`] and [`BlockTable::place`].
+    /// # Panics If the slot is empty; slots come from [`BlockTable::slot_of`] and [`BlockTable::place`].
     pub(crate) fn resident(&self, slot: u32) -> &Resident<T> {
         self.residents[slot as usize].as_ref().expect("a slot in use")
     }
@@ -113,7 +114,7 @@ impl<T: Voxel> BlockTable<T> {
         self.count_by_level[level_index]
     }
 
-    /// Puts a block that is not here into a slot.
+    /// Puts a block that is not in the table into a slot.
     pub(crate) fn place(&mut self, id: u64, resident: Resident<T>) -> u32 {
         self.count_by_level[resident.level_index] += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -125,7 +126,7 @@ impl<T: Voxel> BlockTable<T> {
         slot
     }
 
-    /// Empties a slot for good.
+    /// Empties a slot permanently.
     pub(crate) fn remove(&mut self, slot: u32) {
         let Some(resident) = self.take(slot) else { return };
         self.count_by_level[resident.level_index] -= 1;
@@ -133,7 +134,7 @@ impl<T: Voxel> BlockTable<T> {
         self.free.push(slot);
     }
 
-    /// Takes a block out of its slot for a moment, to be [`put`](Self::put) back.
+    /// Takes a block out of its slot temporarily, to be [`put`](Self::put) back.
     pub(crate) fn take(&mut self, slot: u32) -> Option<Arc<Resident<T>>> {
         self.residents[slot as usize].take()
     }
@@ -142,7 +143,7 @@ impl<T: Voxel> BlockTable<T> {
         self.residents[slot as usize] = Some(resident);
     }
 
-    /// Remembers that the source has nothing here; false when that was known.
+    /// Records that the source has no block here; false if that was known.
     pub(crate) fn note_not_covered(&mut self, id: u64) -> bool {
         self.not_covered.insert(id)
     }
@@ -159,7 +160,7 @@ impl<T: Voxel> BlockTable<T> {
         self.not_covered.contains(&id)
     }
 
-    /// Places `[z, y, x]` of a level for which the source has nothing.
+    /// Returns the positions `[z, y, x]` of a level for which the source has no block.
     pub(crate) fn gaps_at(&self, level_index: usize) -> Vec<[u64; 3]> {
         let first = (level_index as u64) << LEVEL_SHIFT;
         let [_, ny, nx] = self.view.levels[level_index].grid;
@@ -167,14 +168,15 @@ impl<T: Voxel> BlockTable<T> {
         gaps.map(|at| [at / (ny * nx), at / nx % ny, at % nx]).collect()
     }
 
-    /// True when the source has nothing for some block of a level.
+    /// True if the source lacks some block of a level.
     pub(crate) fn has_gaps(&self, level_index: usize) -> bool {
         let first = (level_index as u64) << LEVEL_SHIFT;
         self.not_covered.range(first..first + (1 << LEVEL_SHIFT)).next().is_some()
     }
 }
 
-/// Spreads a 64-bit id over the table; ids come from this crate, so nobody can choose them to collide.
+/// Spreads a 64-bit id over the table. Ids come from this crate, so collisions cannot be provoked from
+/// outside.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IdHasher(u64);
 

@@ -1,13 +1,14 @@
-//! The pool: blocks made ready for drawing, under a hard limit of bytes.
+//! Block pool: blocks prepared for drawing, under a hard limit of bytes.
 //!
-//! One pool belongs to one view. Blocks come in any order at any level; each is copied once into its own type
-//! and the host's byte order, with ghost voxels (`ghost.rs`). When room is short, what was not wanted longest
-//! goes first, finer before coarser, and a block that matters less than everything here is turned away.
-//! Pictures are cast from a [`Snapshot`], so that nobody waits for a picture. The pool is locked for one block at a time, and
-//! voxels are copied and surveyed outside of the lock, so that whoever begins a picture hardly waits.
+//! One pool belongs to one view. Blocks come in any order at any level; each is copied once into its own
+//! element type and the host's byte order, with ghost voxels (`ghost.rs`). When memory is short, the least
+//! recently wanted blocks are evicted first, finer before coarser, and a block that is less important than
+//! every resident one is refused. Pictures are cast from a [`Snapshot`], so inserting never waits for a
+//! picture. The pool is locked for one block at a time, and voxels are copied and surveyed outside of the
+//! lock, so beginning a picture hardly waits either.
 //!
-//! A block that arrives makes ghost voxels of its neighbors *stale*: they are refreshed when all blocks that came together have
-//! been placed, each once.
+//! A block that arrives makes ghost voxels of its neighbors *stale*: these are refreshed once, when all
+//! blocks that came together have been placed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -29,19 +30,19 @@ use crate::scene::volume::VolumeView;
 /// Outcome of inserting a block into the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
-    /// It will be drawn.
+    /// Inserted; it will be drawn.
     Placed,
-    /// It was there already.
+    /// Already resident.
     Present,
-    /// The limit is reached, and everything here matters more or is being drawn.
+    /// Refused: the limit is reached, and every resident block is more important or is being drawn.
     NoRoom,
-    /// It belongs to another array, time or generation.
+    /// Refused: it belongs to another array, time or generation.
     Foreign,
-    /// The source has nothing here; its ancestor stands in.
+    /// The source has no such block; its ancestor is drawn instead.
     NotCovered,
 }
 
-/// Blocks made ready for drawing; see the module.
+/// Pool of blocks prepared for drawing; see the module.
 #[derive(Debug)]
 pub struct BlockPool {
     view: Arc<VolumeView>,
@@ -57,7 +58,7 @@ enum Typed {
     F64(SharedPool<f64>),
 }
 
-/// Evaluates `$body` with `$shared` bound to the pool of whatever type.
+/// Evaluates `$body` with `$shared` bound to the pool, for any element type.
 macro_rules! each_type {
     ($typed:expr, $shared:ident => $body:expr) => {
         match $typed {
@@ -71,7 +72,7 @@ macro_rules! each_type {
 }
 
 impl BlockPool {
-    /// An empty pool for a view that will never hold more than `limit_bytes`.
+    /// Creates an empty pool for a view that will never hold more than `limit_bytes`.
     #[must_use]
     pub fn new(view: Arc<VolumeView>, limit_bytes: usize) -> Self {
         let typed = match view.dtype.element() {
@@ -86,39 +87,40 @@ impl BlockPool {
         Self { view, typed }
     }
 
-    /// The view it belongs to.
+    /// Returns the view that the pool belongs to.
     #[must_use]
     pub fn view(&self) -> &Arc<VolumeView> {
         &self.view
     }
 
-    /// Takes a block over. Its bytes are copied; the caller's need not stay. Whoever brings another one meanwhile waits.
+    /// Inserts a block. Its bytes are copied; the caller's need not stay. Concurrent inserts wait for each
+    /// other.
     ///
     /// # Errors
-    /// `Corrupt` when the block has not the size that the view says.
+    /// # Errors `Corrupt` if the block does not have the size that the view states.
     pub fn insert(&self, block: &Block) -> Result<Inserted> {
         self.insert_all(&[block]).pop().unwrap_or(Ok(Inserted::Foreign))
     }
 
-    /// Takes over several blocks, each as [`insert`](Self::insert) does; outcomes in the order of the blocks. Costs less than
-    /// one after the other: ghost voxels around them are refreshed once.
+    /// Inserts several blocks, each as [`insert`](Self::insert) does; outcomes in the order of the blocks.
+    /// Cheaper than inserting one after the other: ghost voxels around them are refreshed once.
     pub fn insert_all(&self, blocks: &[&Block]) -> Vec<Result<Inserted>> {
         each_type!(&self.typed, shared => shared.insert_all(blocks))
     }
 
-    /// Refreshes ghost voxels that blocks inserted earlier made stale, where the limit left no room for copies of what pictures
-    /// hold; true when none is stale any more.
+    /// Refreshes ghost voxels that blocks inserted earlier made stale, where the limit left no memory for
+    /// copies of blocks that pictures hold; true if none is stale any more.
     pub fn refresh(&self) -> bool {
         each_type!(&self.typed, shared => shared.refresh())
     }
 
-    /// True when the block need not be brought: it is here, or the source has nothing there.
+    /// True if the block need not be loaded: it is resident, or the source does not have it.
     #[must_use]
     pub fn contains(&self, key: &BlockKey) -> bool {
         each_type!(&self.typed, shared => shared.pool.read().contains(key))
     }
 
-    /// Those of some blocks that need to be brought.
+    /// Returns those of the given blocks that need to be loaded.
     fn missing<'a>(&self, blocks: &'a [Demanded]) -> Vec<&'a Demanded> {
         each_type!(&self.typed, shared => {
             let pool = shared.pool.read();
@@ -126,14 +128,15 @@ impl BlockPool {
         })
     }
 
-    /// Tells what is wanted now, by every camera on this pool; the rest may go when room is short.
+    /// Sets the blocks that all cameras on this pool want now; the others may be evicted when memory is
+    /// short.
     pub fn mark<'a>(&self, demands: impl IntoIterator<Item = &'a Demand>) {
         let keys = demands.into_iter().flat_map(|d| d.blocks.iter().map(|b| b.key));
         each_type!(&self.typed, shared => shared.pool.write().mark(keys));
     }
 
-    /// Changes the limit; blocks go at once where it is lower now, those of a [`Snapshot`] with it. Waits for a block that is
-    /// being brought.
+    /// Changes the limit. If it is lowered, blocks are evicted at once, including those of a [`Snapshot`].
+    /// Waits for a block that is being inserted.
     pub fn set_limit(&self, limit_bytes: usize) {
         each_type!(&self.typed, shared => shared.set_limit(limit_bytes));
     }
@@ -144,13 +147,13 @@ impl BlockPool {
         each_type!(&self.typed, shared => shared.pool.read().limit_bytes)
     }
 
-    /// Returns the memory of the pool and of the pictures that are cast from it, bytes.
+    /// Returns the memory of the pool and of the pictures that are cast from it, in bytes.
     #[must_use]
     pub fn used_bytes(&self) -> usize {
         each_type!(&self.typed, shared => shared.pool.read().used_bytes())
     }
 
-    /// The blocks that are here now, to cast a picture from.
+    /// Returns a snapshot of the resident blocks, to cast a picture from.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(match &self.typed {
@@ -162,7 +165,7 @@ impl BlockPool {
         })
     }
 
-    /// Blocks that can be drawn.
+    /// Returns the number of resident blocks.
     #[must_use]
     pub fn block_count(&self) -> usize {
         each_type!(&self.typed, shared => shared.pool.read().blocks.len())
@@ -170,17 +173,18 @@ impl BlockPool {
 }
 
 impl Demand {
-    /// The blocks that a pool lacks, most important first.
+    /// Returns the wanted blocks that a pool lacks, most important first.
     #[must_use]
     pub fn missing(&self, pool: &BlockPool) -> Vec<&Demanded> {
         pool.missing(&self.blocks)
     }
 }
 
-/// A [`BlockPool`] of one element type, for several threads.
+/// Pool of one element type, shared by several threads.
 #[derive(Debug)]
 struct SharedPool<T> {
-    /// Held by whoever changes which blocks are here, also while they prepare that: what they found stays true.
+    /// Lock held while the set of resident blocks is changed, including the preparation of the change, so
+    /// that what was read stays valid.
     changing: Mutex<()>,
     pool: RwLock<TypedPool<T>>,
 }
@@ -190,14 +194,15 @@ impl<T: Voxel> SharedPool<T> {
         Self { changing: Mutex::new(()), pool: RwLock::new(TypedPool::new(Arc::clone(view), limit_bytes)) }
     }
 
-    /// The blocks that are here now.
+    /// Returns a snapshot of the resident blocks.
     fn blocks(&self) -> Arc<BlockTable<T>> {
         Arc::clone(&self.pool.read().blocks)
     }
 
     fn insert_all(&self, blocks: &[&Block]) -> Vec<Result<Inserted>> {
         let view = Arc::clone(&self.pool.read().blocks.view);
-        // Finer ghost voxels are filled from coarser blocks, and each block's from its upper neighbors: these go first.
+        // Finer ghost voxels are filled from coarser blocks, and each block's from its upper neighbors:
+        // insert these first.
         let order = |&i: &usize| Reverse(view.locate(&blocks[i].key));
         let mut places: Vec<usize> = (0..blocks.len()).collect();
         places.sort_by_cached_key(order);
@@ -212,7 +217,7 @@ impl<T: Voxel> SharedPool<T> {
         outcomes
     }
 
-    /// Takes a block over; ghost voxels around it are stale then.
+    /// Inserts a block; ghost voxels around it are stale afterwards.
     fn insert(&self, block: &Block) -> Result<Inserted> {
         let _alone = self.changing.lock();
         let admitted = self.pool.write().admit(block);
@@ -226,7 +231,7 @@ impl<T: Voxel> SharedPool<T> {
         }
     }
 
-    /// Refreshes stale ghost voxels; false where some stay stale for want of room.
+    /// Refreshes stale ghost voxels; false if some stay stale for lack of memory.
     fn refresh(&self) -> bool {
         let _alone = self.changing.lock();
         let mut from = 0;
@@ -243,7 +248,7 @@ impl<T: Voxel> SharedPool<T> {
         }
     }
 
-    /// Changes one block of the pool; whoever waits for the lock then gets it before the next change.
+    /// Changes one block of the pool; threads that wait for the lock get it before the next change.
     fn change<R>(&self, change: impl FnOnce(&mut TypedPool<T>) -> R) -> R {
         let mut pool = self.pool.write();
         let result = change(&mut pool);
@@ -257,29 +262,29 @@ impl<T: Voxel> SharedPool<T> {
     }
 }
 
-/// Whether a pool takes a block.
+/// Decision whether a pool takes a block.
 enum Admitted<'a, T> {
     Not(Inserted),
-    /// And the block's elements.
+    /// The block's elements are needed as well.
     At(Vacancy<T>, &'a [u8]),
 }
 
-/// Room for a block.
+/// Reserved memory for a block.
 struct Vacancy<T> {
     /// Table of blocks, with the neighbors of the new one.
     blocks: Arc<BlockTable<T>>,
     level_index: usize,
     at: [u64; 3],
-    /// Slots of those that the block makes better.
+    /// Slots of the blocks that the new block improves.
     neighbors: Vec<u32>,
     charge: Charge,
 }
 
 impl<T: Voxel> Vacancy<T> {
-    /// Copies a block's elements and finds out what is to be known of them; gives its neighbors too.
+    /// Copies a block's elements and computes their statistics; returns its neighbors too.
     ///
     /// # Errors
-    /// Those of [`Resident::load`].
+    /// # Errors The errors of [`Resident::load`].
     fn fill(self, bytes: &[u8]) -> Result<(Resident<T>, Vec<u32>)> {
         let Self { blocks, level_index, at, neighbors, charge } = self;
         let mut resident = Resident::load(&blocks.view, level_index, at, bytes, &blocks.missing, charge)?;
@@ -291,15 +296,15 @@ impl<T: Voxel> Vacancy<T> {
 
 /// Outcome of refreshing the ghost voxels of the next stale block.
 enum Refreshed<T> {
-    /// There was none.
+    /// No block was stale.
     None,
-    /// The one of the block in this slot was refreshed, or has to stay stale for want of room.
+    /// The block in this slot was refreshed, or has to stay stale for lack of memory.
     One(u32),
-    /// A picture holds the block: a copy of it is to be refreshed.
+    /// A picture holds the block: a copy of it has to be refreshed.
     HeldBlock(HeldBlock<T>),
 }
 
-/// A block whose ghost voxels are stale and that a picture holds.
+/// Block with stale ghost voxels that a picture holds.
 struct HeldBlock<T> {
     slot: u32,
     block: Arc<Resident<T>>,
@@ -308,7 +313,7 @@ struct HeldBlock<T> {
 }
 
 impl<T: Voxel> HeldBlock<T> {
-    /// A refreshed copy, and its slot.
+    /// Refreshed copy of a block, and its slot.
     fn refresh(self) -> (u32, Resident<T>) {
         let mut copy = (*self.block).clone();
         self.blocks.refresh_block(&mut copy, self.arrived);
@@ -316,25 +321,25 @@ impl<T: Voxel> HeldBlock<T> {
     }
 }
 
-/// The blocks, which matter, and the limit.
+/// Blocks, their importance, and the limit.
 #[derive(Debug)]
 pub(crate) struct TypedPool<T> {
     blocks: Arc<BlockTable<T>>,
-    /// When what is in a slot was last wanted.
+    /// Time at which the block of each slot was last wanted.
     last_used: Vec<u64>,
     wanted: HashSet<u64, IdHash>,
     /// Slots of blocks whose ghost voxels blocks of these levels may improve.
     stale: BTreeMap<u32, LevelSet>,
     epoch: u64,
-    /// Bytes of all blocks that are alive: in the table, or in that of a picture.
+    /// Bytes of all blocks that are alive: in the table, or in the table of a picture.
     meter: Arc<AtomicUsize>,
     limit_bytes: usize,
 }
 
-/// Order of eviction when room is short, the least first: not wanted for the longest time, then finest.
+/// Order of eviction when memory is short, the first to go least: least recently wanted, then finest.
 type Merit = (u64, usize);
 
-/// Memory of one entry of the blocks that are not covered, bytes.
+/// Memory of one entry of the blocks that the source does not have, bytes.
 const NOT_COVERED_BYTES: usize = 64;
 
 impl<T: Voxel> TypedPool<T> {
@@ -350,7 +355,7 @@ impl<T: Voxel> TypedPool<T> {
         }
     }
 
-    /// Makes room for a block, and for what its neighbors will take when they are refreshed.
+    /// Makes room for a block, and for the copies that refreshing its neighbors will take.
     fn admit<'a>(&mut self, block: &'a Block) -> Admitted<'a, T> {
         let Some((level_index, at)) = self.blocks.view.locate(&block.key) else {
             return Admitted::Not(Inserted::Foreign);
@@ -362,7 +367,7 @@ impl<T: Voxel> TypedPool<T> {
         let Content::Data { bytes, .. } = &block.content else {
             return Admitted::Not(self.insert_not_covered(id));
         };
-        // From here on what a picture holds can be told from what is only here.
+        // From here on, blocks held by a picture can be told from blocks held only by the pool.
         let blocks = Arc::make_mut(&mut self.blocks);
         let own = BlockLayout::new(&blocks.view.levels[level_index], at).size_bytes(T::BYTES);
         let neighbors = blocks.improvable(level_index, at);
@@ -374,7 +379,7 @@ impl<T: Voxel> TypedPool<T> {
         Admitted::At(Vacancy { blocks: Arc::clone(&self.blocks), level_index, at, neighbors, charge }, bytes)
     }
 
-    /// Puts an [admitted](Self::admit) block to the others.
+    /// Adds an [admitted](Self::admit) block to the table.
     fn place(&mut self, resident: Resident<T>, neighbors: &[u32]) {
         let level_index = resident.level_index;
         let id = self.blocks.id(level_index, resident.at);
@@ -388,8 +393,9 @@ impl<T: Voxel> TypedPool<T> {
         }
     }
 
-    /// Refreshes the stale ghost voxels of the first block from slot `from` on, or gives what has to be copied for it. Pictures that began since its
-    /// neighbor was admitted may have taken the room for that: then it stays stale.
+    /// Refreshes the stale ghost voxels of the first block from slot `from` on, or returns the block that has
+    /// to be copied for it. Pictures that began after its neighbor was admitted may have taken the memory for
+    /// that copy: the block then stays stale.
     fn refresh_next(&mut self, from: u32) -> Refreshed<T> {
         let Some((&slot, &arrived)) = self.stale.range(from..).next() else { return Refreshed::None };
         let blocks = Arc::make_mut(&mut self.blocks);
@@ -413,7 +419,7 @@ impl<T: Voxel> TypedPool<T> {
         self.stale.remove(&slot);
     }
 
-    /// When a block that comes now was last wanted.
+    /// Returns the time at which a block that arrives now was last wanted.
     fn last_used_of(&self, id: u64) -> u64 {
         self.epoch.saturating_sub(u64::from(self.epoch > 0 && !self.wanted.contains(&id)))
     }
@@ -430,15 +436,15 @@ impl<T: Voxel> TypedPool<T> {
         self.meter.load(Ordering::Relaxed) + self.blocks.not_covered_count() * NOT_COVERED_BYTES
     }
 
-    /// Drops what matters less than `merit` until `needed` bytes fit; false, and nothing dropped, when that
-    /// cannot be. A block that a picture holds gives no room before the picture is there.
+    /// Evicts blocks less important than `merit` until `needed` bytes fit; returns false and evicts nothing
+    /// if that is impossible. A block that a picture holds frees no memory before the picture is finished.
     fn make_room(&mut self, needed: usize, merit: Merit) -> bool {
         let excess = self.used_bytes().saturating_add(needed).saturating_sub(self.limit_bytes);
         excess == 0 || self.evict(excess, merit, |block| Arc::strong_count(block) == 1)
     }
 
-    /// Drops blocks that matter less than `merit`, and of which `may_go` is true, until they give `excess`
-    /// bytes; false, and nothing dropped, when there are too few.
+    /// Evicts blocks less important than `merit` for which `may_go` is true until they free `excess` bytes;
+    /// returns false and evicts nothing if there are too few.
     fn evict(&mut self, excess: usize, merit: Merit, may_go: impl Fn(&Arc<Resident<T>>) -> bool) -> bool {
         let mut victims: Vec<(Merit, u32, usize)> = self
             .blocks

@@ -1,7 +1,8 @@
 //! One block in the pool: its voxels with ghost voxels, and the value ranges of its cells.
 //!
-//! Ghost voxels are one more layer at the upper end of each axis, so that every sample between this block's first
-//! voxel and the next block's first voxel finds its eight neighbors here. See `ghost.rs` for what fills them.
+//! Ghost voxels are one more layer at the upper end of each axis, so that the eight neighbors of every sample
+//! between this block's first voxel and the next block's first voxel are in this block. `ghost.rs` fills
+//! them.
 
 use array::{Error, Result};
 use glam::DVec3;
@@ -17,7 +18,7 @@ use crate::isosurface::cell_sides::LastSides;
 use crate::scene::volume::{ViewLevel, VolumeView};
 use crate::simd::{Instructions, READ_AHEAD};
 
-/// Voxels along a side of a cell, the unit of skipping.
+/// Voxels along a side of a cell, the unit of empty-space skipping.
 pub(crate) const CELL: usize = 8;
 
 /// Layout of the voxels of a resident block in memory; all `[z, y, x]`.
@@ -27,7 +28,7 @@ pub(crate) struct BlockLayout {
     pub(crate) shape: [usize; 3],
     /// Voxels with the ghost voxels; axes z and y of a level one voxel thick have none.
     pub(crate) extent: [usize; 3],
-    /// Distance of neighbors in memory; 0 along an axis without ghost voxels.
+    /// Distance of neighbors in memory, in elements; 0 along an axis without ghost voxels.
     pub(crate) strides: [usize; 3],
     /// Cells.
     pub(crate) cells: [usize; 3],
@@ -38,7 +39,7 @@ impl BlockLayout {
         let shape = level.block_shape(at);
         let flat = [level.shape[0] == 1, level.shape[1] == 1, false];
         let extent = [0, 1, 2].map(|a| if flat[a] { 1 } else { shape[a] + 1 });
-        // An odd pitch: powers of two would fight for the same lines of the processor's cache.
+        // An odd pitch: powers of two would compete for the same lines of the processor's cache.
         let pitch = extent[2] | 1;
         let plane = pitch * extent[1];
         let strides = [if flat[0] { 0 } else { plane }, if flat[1] { 0 } else { pitch }, 1];
@@ -49,7 +50,7 @@ impl BlockLayout {
         self.extent[2] | 1
     }
 
-    /// Elements, and behind them what a load of the last pair may touch.
+    /// Number of elements, including those after the last that a load of the last pair may touch.
     pub(crate) fn len(&self) -> usize {
         self.pitch() * self.extent[1] * self.extent[0] + READ_AHEAD
     }
@@ -71,30 +72,30 @@ impl BlockLayout {
 
     /// Returns the memory of a block of this layout in the pool, bytes.
     pub(crate) fn size_bytes(&self, voxel_bytes: usize) -> usize {
-        // A plan has two bytes for each, sides one.
+        // A plan has two bytes for each cell, and a side one.
         let cell_bytes = size_of::<[f32; 2]>() + size_of::<ValueVariation>() + 2 * MEMO_SIZE + 1;
         let voxels = self.len() * voxel_bytes + ActiveCells::size_bytes(self.shape);
         voxels + self.cell_count() * cell_bytes + OVERHEAD_BYTES
     }
 }
 
-/// Book-keeping per block: entries of the table and of a picture's copy of it, vectors, this struct. Bytes,
-/// rounded up.
+/// Bookkeeping memory per block: entries of the table and of a picture's copy of it, vectors, this struct.
+/// Bytes, rounded up.
 const OVERHEAD_BYTES: usize = 512;
 
 /// Origin of a part of the ghost voxels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GhostFill {
-    /// Voxels of the same level: nothing better will come.
+    /// Voxels of the same level, which are final.
     Exact,
     /// Interpolated from this level.
     Coarser(usize),
-    /// The block's own outermost voxels, for want of anything else.
+    /// The block's own outermost voxels, because no other block is resident.
     Own,
 }
 
 impl GhostFill {
-    /// Whether a block of a coarser level would fill it better.
+    /// True if a block of a coarser level would provide better values.
     pub(crate) fn is_better_from(self, level_index: usize) -> bool {
         match self {
             Self::Exact => false,
@@ -104,7 +105,7 @@ impl GhostFill {
     }
 }
 
-/// One block in the pool.
+/// Resident block.
 #[derive(Clone, Debug)]
 pub(crate) struct Resident<T> {
     pub(crate) level_index: usize,
@@ -114,20 +115,20 @@ pub(crate) struct Resident<T> {
     /// Smallest and largest stored value a sample in the cell can meet, rounded outward; low > high where
     /// nothing is present. C order over `layout.cells`.
     pub(crate) cells: Vec<[f32; 2]>,
-    /// How they run in between. As `cells`.
+    /// Variation of the values, in the order of `cells`.
     pub(crate) variations: Vec<ValueVariation>,
     /// True when some voxel, ghost voxels included, is missing.
     pub(crate) has_missing: bool,
-    /// Parts of it that can be seen, for the last few transfer functions.
+    /// Visible cells for the last few transfer functions.
     pub(crate) plans: SamplingPlans,
-    /// Sides of isovalues on which it lies.
+    /// Sides of the isovalues on which the block lies.
     pub(crate) sides: LastSides,
     /// Origins of the ghost voxels, by the bits of the part (1 x, 2 y, 4 z); entry 0 is unused.
     pub(crate) fills: [GhostFill; 8],
     _charge: Charge,
 }
 
-/// How a block of an n-D array holds the voxels of a view: byte offset and byte strides `[z, y, x]`.
+/// Layout of a view's voxels in a block of an n-D array: byte offset and byte strides `[z, y, x]`.
 #[derive(Clone, Copy, Debug)]
 struct VoxelStrides {
     start: usize,
@@ -150,11 +151,11 @@ impl VoxelStrides {
 }
 
 impl<T: Voxel> Resident<T> {
-    /// Takes over a block's elements, swapping bytes once; its ghost voxels repeat the outermost voxels. What it costs
-    /// is charged as long as it lives.
+    /// Loads a block's elements, swapping bytes once; its ghost voxels repeat the outermost voxels. Its
+    /// memory is charged as long as the block is alive.
     ///
     /// # Errors
-    /// `Corrupt` when `bytes` has not the size of the block.
+    /// # Errors `Corrupt` if `bytes` does not have the size of the block.
     pub(crate) fn load(
         view: &VolumeView,
         level_index: usize,
@@ -223,8 +224,8 @@ impl<T: Voxel> Resident<T> {
         self.has_missing |= missing.any(values);
     }
 
-    /// Updates value ranges and variations of the cells that a part of the ghost voxels touches, and forgets what was
-    /// derived from them; part 0 is the whole block.
+    /// Updates value ranges and variations of the cells that a part of the ghost voxels touches, and drops
+    /// what was derived from them; part 0 is the whole block.
     pub(crate) fn update_cells(&mut self, part: usize, missing: &MissingValues<T>) {
         self.plans.forget();
         self.sides.forget();
@@ -239,8 +240,8 @@ impl<T: Voxel> Resident<T> {
         self.layout.size_bytes(T::BYTES)
     }
 
-    /// The value at a position in this block's voxels, interpolated in stored values; the nearest voxel's
-    /// where `nearest` says so or one of the eight is missing.
+    /// Returns the value at a position in this block's voxels, interpolated in stored values; the value of
+    /// the nearest voxel if `nearest` is true or one of the eight is missing.
     pub(crate) fn interpolate(&self, local: DVec3, nearest: bool, missing: &MissingValues<T>) -> T {
         let (corners, share) = self.around(local);
         if nearest || self.has_missing && missing.any(&corners) {
@@ -250,16 +251,16 @@ impl<T: Voxel> Resident<T> {
         T::from_f64(trilinear(&corners, share))
     }
 
-    /// The value at a position in this block's voxels, not rounded to their type; `None` where one of the eight
-    /// is missing.
+    /// Returns the value at a position in this block's voxels, not rounded to their type; `None` if one of
+    /// the eight is missing.
     pub(crate) fn value_at(&self, local: DVec3, missing: &MissingValues<T>) -> Option<f64> {
         let (corners, share) = self.around(local);
         let is_whole = !(self.has_missing && missing.any(&corners));
         is_whole.then(|| trilinear(&corners, share))
     }
 
-    /// The eight voxels around a cell `(x, y, z)`, bits of their number: 1 x, 2 y, 4 z. Beyond the first voxel and
-    /// the ghost voxels these go on.
+    /// Returns the eight voxels around a cell `(x, y, z)`, numbered by bits: 1 x, 2 y, 4 z. Positions before
+    /// the first voxel and after the ghost voxels are extrapolated.
     #[inline(always)]
     pub(crate) fn corners(&self, [x, y, z]: [isize; 3]) -> [T; 8] {
         let BlockLayout { shape: [nz, ny, nx], strides: [sz, sy, sx], .. } = self.layout;
@@ -278,7 +279,8 @@ impl<T: Voxel> Resident<T> {
         ]
     }
 
-    /// The eight voxels around a position (bits of their number: 1 x, 2 y, 4 z), and the shares of the upper ones.
+    /// Returns the eight voxels around a position (numbered by bits: 1 x, 2 y, 4 z), and the weights of the
+    /// upper ones.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the block")]
     fn around(&self, local: DVec3) -> ([T; 8], DVec3) {
         let [nz, ny, nx] = self.layout.shape;
@@ -307,7 +309,8 @@ fn trilinear<T: Voxel>(corners: &[T; 8], share: DVec3) -> f64 {
 }
 
 impl BlockLayout {
-    /// The voxels of a part of the ghost layer (bits 1 x, 2 y, 4 z): one layer along its axes, all along the others.
+    /// Returns the voxels of a part of the ghost layer (bits 1 x, 2 y, 4 z): one layer along its axes, all
+    /// along the others.
     pub(crate) fn part(&self, part: usize) -> [std::ops::Range<usize>; 3] {
         [(0, 4), (1, 2), (2, 1)].map(|(axis, bit)| {
             let n = self.shape[axis];

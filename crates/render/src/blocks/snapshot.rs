@@ -1,4 +1,4 @@
-//! Snapshot of a pool: its blocks as they were at one moment.
+//! Snapshot of a pool: its blocks at one moment.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,13 +6,12 @@ use std::sync::Arc;
 use crate::Scene;
 use crate::blocks::BlockTable;
 
-/// Blocks of a pool as they were at one moment: what a picture is cast from while the pool goes on changing. They
-/// count against the pool's limit as long as a snapshot holds them. Making one costs next to nothing; clones
-/// share it.
+/// Blocks of a pool at one moment, from which a picture is cast while the pool goes on changing. They count
+/// against the pool's limit as long as a snapshot holds them. Making one is cheap; clones share it.
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) blocks: AnyBlockTable,
-    /// Blocks that give colors to a picture of them, if another array does.
+    /// Blocks of the array that gives the colors of a picture, if it is another array.
     pub(crate) color_by: Option<AnyBlockTable>,
 }
 
@@ -26,7 +25,7 @@ pub(crate) enum AnyBlockTable {
     F64(Arc<BlockTable<f64>>),
 }
 
-/// Evaluates `$body` with `$blocks` bound to the [`BlockTable`] of whatever type.
+/// Evaluates `$body` with `$blocks` bound to the [`BlockTable`], for any element type.
 macro_rules! each_blocks {
     ($any:expr, $blocks:ident => $body:expr) => {
         match $any {
@@ -52,7 +51,8 @@ impl Snapshot {
         Self { color_by: Some(by.blocks.clone()), ..self }
     }
 
-    /// Number of the finest level that has a block here and is not finer than that of the scene; `None` without one.
+    /// Returns the index of the finest level that has a block here and is not finer than that of the scene;
+    /// `None` without one.
     #[must_use]
     pub fn finest_level(&self, scene: &Scene) -> Option<u8> {
         let wanted = scene.view.level_index_of(scene.finest_level).ok()?;

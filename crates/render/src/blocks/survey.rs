@@ -1,7 +1,7 @@
-//! Survey of a block's cells: which values are there, how steeply they rise and how sharply they turn.
+//! Survey of a block's cells: value ranges, and first and second differences.
 //!
-//! Voxels are read row by row, column by column, whatever their values are, by the instructions that the
-//! machine has.
+//! Voxels are read row by row, column by column, independently of their values, with the vector instructions
+//! of the machine.
 
 use crate::blocks::cell_stats::ValueVariation;
 use crate::blocks::resident::{CELL, Resident};
@@ -41,7 +41,7 @@ impl<T: Voxel> SimdJob for Survey<'_, T> {
                     for y in cy * CELL..layout.extent[1].min(cy * CELL + CELL + 1) {
                         let row = layout.index(z, y, columns.start)..layout.index(z, y, columns.end);
                         ranges.add(&block.data[row], missing);
-                        // Where voxels are missing every step is taken.
+                        // Every step is taken where voxels are missing.
                         if missing.is_none() {
                             runs.add(block, z, y);
                         }
@@ -72,7 +72,7 @@ impl<T: Voxel> RangeRows<T> {
         self.high.fill(T::LOWEST);
     }
 
-    /// Widens them by a row; comparisons with NaN are false, so it never counts.
+    /// Extends the ranges by a row; comparisons with NaN are false, so NaN never counts.
     #[inline(always)]
     fn add(&mut self, row: &[T], missing: Option<&MissingValues<T>>) {
         for ((low, high), &value) in self.low.iter_mut().zip(&mut self.high).zip(row) {
@@ -103,8 +103,8 @@ impl<T: Voxel> RangeRows<T> {
     }
 }
 
-/// How values run at the voxels of some rows, column by column from `first` on. As bits of numbers without sign, of which NaN is
-/// the greatest.
+/// Differences of values at the voxels of some rows, column by column from `first` on, as the bits of
+/// unsigned numbers, of which NaN is the greatest.
 struct DifferenceRows {
     rises: Vec<u32>,
     bows: Vec<u32>,

@@ -1,8 +1,8 @@
-//! Element types as the caster sees them: reading from bytes, ordering, conversion.
+//! Element types of the caster: reading from bytes, ordering, conversion.
 //!
-//! Voxels of `u8`, `u16`, `i16`, `f32` and `f64` stay in their own type in memory; they become `f32` one sample at a
-//! time. Others become one of these when they come to the pool: the smallest that holds their values (integers
-//! of 64 bits become `f64`: beyond 2^53 they are rounded).
+//! Voxels of `u8`, `u16`, `i16`, `f32` and `f64` stay in their own type in memory; they become `f32` one
+//! sample at a time. Other types are converted when they enter the pool, to the smallest of these that holds
+//! their values (integers of 64 bits become `f64`: beyond 2^53 they are rounded).
 
 #![expect(unsafe_code, reason = "offsets of voxels are checked by whoever makes them")]
 
@@ -12,11 +12,11 @@ use crate::device::VoxelFormat;
 use crate::scene::color_map::{label_of, signed_label, unsigned_label};
 use crate::simd::{FAR, LANES, PairOffsets, Simd};
 
-/// One voxel in the pool. See the module.
+/// Element of a block in the pool. See the module.
 pub(crate) trait Voxel: bytemuck::Pod + PartialOrd + Send + Sync {
     /// Size in memory.
     const BYTES: usize;
-    /// True where `f32` cannot hold every value: such values are mapped to the table in `f64`.
+    /// True if `f32` cannot hold every value: such values are mapped to the table in `f64`.
     const WIDE: bool;
     /// Format of these voxels on another device.
     const FORMAT: VoxelFormat;
@@ -27,20 +27,21 @@ pub(crate) trait Voxel: bytemuck::Pod + PartialOrd + Send + Sync {
 
     /// Reads an element of the same type; `bytes` holds exactly [`Voxel::BYTES`].
     fn read(bytes: &[u8], order: ByteOrder) -> Self;
-    /// The value; rounded where [`Voxel::WIDE`].
+    /// Returns the value; rounded if [`Voxel::WIDE`].
     fn to_f32(self) -> f32;
-    /// The value; integers beyond 2^53 are rounded.
+    /// Returns the value; integers beyond 2^53 are rounded.
     fn to_f64(self) -> f64;
-    /// The nearest value of this type.
+    /// Returns the nearest value of this type.
     fn from_f64(value: f64) -> Self;
     /// Converts a scalar to this type; `None` if this type does not have its value.
     fn from_scalar(value: Scalar) -> Option<Self>;
-    /// The value as a label, by which its color is found.
+    /// Returns the value as a label, by which its color is found.
     fn label(self) -> u32;
-    /// False for NaN and infinities.
+    /// Returns false for NaN and infinities.
     fn is_finite(self) -> bool;
 
-    /// The elements at every offset, and those after them, as what is interpolated: see [`PlaceScale::load`].
+    /// Loads the elements at every offset and those after them, in the form that is interpolated: see
+    /// [`PlaceScale::load`].
     ///
     /// # Safety
     /// `data` can be read from every offset on for [`crate::simd::READ_AHEAD`] elements.
@@ -85,7 +86,8 @@ pub(crate) fn read_run<T: Voxel>(dtype: DType, from: &[u8], stride: usize, to: &
     }
 }
 
-/// Reads labels as [`read_run`] reads values, but those of 64 bits by [`unsigned_label`] and [`signed_label`].
+/// Reads labels as [`read_run`] reads values, but labels of 64 bits by [`unsigned_label`] and
+/// [`signed_label`].
 pub(crate) fn read_labels<T: Voxel>(dtype: DType, from: &[u8], stride: usize, to: &mut [T]) {
     let order = dtype.order();
     match dtype.element() {
@@ -143,30 +145,31 @@ impl PlaceScale {
         Self { origin, gain, narrow: [origin as f32, gain as f32] }
     }
 
-    /// The place of a stored value.
+    /// Returns the place of a stored value.
     #[inline(always)]
     pub(crate) fn place(&self, stored: f64) -> f32 {
         ((stored - self.origin) * self.gain).clamp(-FAR, FAR) as f32
     }
 
-    /// The stored value of a place: the reverse of [`PlaceScale::place`].
+    /// Returns the stored value of a place: the reverse of [`PlaceScale::place`].
     pub(crate) fn stored(&self, place: f32) -> f64 {
         f64::from(place) / self.gain + self.origin
     }
 
-    /// Returns what is interpolated: the stored value, or its place if `f32` cannot hold the stored value.
+    /// Returns the number that is interpolated: the stored value, or its place if `f32` cannot hold the
+    /// stored value.
     #[inline(always)]
     pub(crate) fn load<T: Voxel>(&self, value: T) -> f32 {
         if T::WIDE { self.place(value.to_f64()) } else { value.to_f32() }
     }
 
-    /// Change of places where what is loaded of type `T` changes by one.
+    /// Returns the change of places when a loaded number of type `T` changes by one.
     #[inline(always)]
     pub(crate) fn gain_of_loaded<T: Voxel>(&self) -> f32 {
         if T::WIDE { 1.0 } else { self.gain as f32 }
     }
 
-    /// Converts a place back to what was interpolated: the reverse of [`PlaceScale::places`].
+    /// Converts a place back to the interpolated number: the reverse of [`PlaceScale::places`].
     #[inline(always)]
     pub(crate) fn loaded<T: Voxel, S: Simd>(&self, simd: S, place: S::F) -> S::F {
         if T::WIDE {
@@ -175,7 +178,7 @@ impl PlaceScale {
         simd.mul_add(place, simd.splat(self.gain.recip() as f32), simd.splat(self.origin as f32))
     }
 
-    /// The places of what was interpolated between loaded values of type `T`.
+    /// Returns the places of numbers interpolated between loaded values of type `T`.
     #[inline(always)]
     pub(crate) fn places<T: Voxel, S: Simd>(&self, simd: S, interpolated: S::F) -> S::F {
         if T::WIDE {
@@ -183,13 +186,14 @@ impl PlaceScale {
         }
         let [origin, gain] = self.narrow;
         let place = simd.mul(simd.sub(interpolated, simd.splat(origin)), simd.splat(gain));
-        // Finite, so that the way from one place to another is, too.
+        // Finite, so that the difference of two places is finite too.
         let far = FAR as f32;
         simd.max(simd.min(place, simd.splat(far)), simd.splat(-far))
     }
 }
 
-/// [`Voxel::read`] for whatever type it stands in; integers and floats spell it alike, without a trait for it.
+/// [`Voxel::read`] for any element type; a macro, because integers and floats have no common trait with these
+/// functions.
 macro_rules! read_by_order {
     () => {
         #[inline]
@@ -204,7 +208,7 @@ macro_rules! read_by_order {
     };
 }
 
-/// [`Voxel::pairs`] where the processor has a way of its own.
+/// [`Voxel::pairs`] for types that the processor loads in a way of its own.
 macro_rules! native_pairs {
     ($method:ident $(, $part:ident)*) => {
         #[inline(always)]
@@ -339,8 +343,8 @@ impl FromF64 for f64 {
 float!(f32, false, F32, pairs_f32);
 float!(f64, true, Relative, pairs_f64, origin, gain);
 
-/// Which stored values mean that nothing is there. NaN always does; infinities cannot be interpolated and
-/// are left out too.
+/// Stored values that stand for missing data. NaN always does; infinities cannot be interpolated and count as
+/// missing too.
 #[derive(Clone, Debug)]
 pub(crate) struct MissingValues<T> {
     pub(crate) values: Vec<T>,
@@ -349,7 +353,7 @@ pub(crate) struct MissingValues<T> {
 
 impl<T: Voxel> MissingValues<T> {
     pub(crate) fn new(decoding: &Decoding, meaning: Meaning) -> Self {
-        // As `read_labels` reads them.
+        // In the same form as `read_labels` reads them.
         let pooled = |&value: &Scalar| match value {
             Scalar::Unsigned(v) if meaning == Meaning::Labels => Scalar::Float(unsigned_label(v)),
             Scalar::Signed(v) if meaning == Meaning::Labels => Scalar::Float(signed_label(v)),
@@ -369,8 +373,8 @@ impl<T: Voxel> MissingValues<T> {
             || self.valid.is_some_and(|(low, high)| value.to_f64() < low || value.to_f64() > high)
     }
 
-    /// Per lane whether a loaded value is there. Of types that are [`Voxel::WIDE`] places are loaded, and NaN where
-    /// nothing is: see [`MissingValues::pairs`].
+    /// Returns for each lane whether a loaded value is present. For types that are [`Voxel::WIDE`], places
+    /// are loaded, and NaN where a value is missing: see [`MissingValues::pairs`].
     #[inline(always)]
     fn present<S: Simd>(&self, simd: S, loaded: S::F) -> S::M {
         // False for NaN and infinities.
@@ -390,7 +394,7 @@ impl<T: Voxel> MissingValues<T> {
         present
     }
 
-    /// [`Voxel::pairs`] and which of them are there.
+    /// Returns [`Voxel::pairs`] and masks of the values that are present.
     ///
     /// # Safety
     /// As [`Voxel::pairs`].
@@ -425,14 +429,14 @@ impl<T: Voxel> MissingValues<T> {
     }
 }
 
-/// The smallest `f32` that is not below.
+/// Returns the smallest `f32` that is not below.
 #[expect(clippy::cast_possible_truncation, reason = "rounded right after")]
 pub(crate) fn above(value: f64) -> f32 {
     let near = value as f32;
     if f64::from(near) < value { near.next_up() } else { near }
 }
 
-/// The largest `f32` that is not above.
+/// Returns the largest `f32` that is not above.
 #[expect(clippy::cast_possible_truncation, reason = "rounded right after")]
 pub(crate) fn below(value: f64) -> f32 {
     let near = value as f32;

@@ -13,13 +13,13 @@ pub struct ImageSize {
 }
 
 impl ImageSize {
-    /// Most pixels along one side.
+    /// Most pixels along one side of an image.
     pub const MAX_SIDE: u32 = 16_384;
     /// Most pixels of an image: 64 Mi, 1 GiB of RGBA f32.
     pub const MAX_PIXELS: u64 = 64 << 20;
 
     /// # Errors
-    /// `Invalid` when empty or beyond the limits.
+    /// # Errors `Invalid` if empty or beyond the limits.
     pub fn check(self) -> Result<()> {
         let pixels = u64::from(self.width) * u64::from(self.height);
         if pixels == 0 || pixels > Self::MAX_PIXELS || self.width.max(self.height) > Self::MAX_SIDE {

@@ -1,4 +1,4 @@
-//! Images: what the caster makes, and how it becomes 8-bit pixels and PNG files.
+//! Images of the caster, and their conversion to 8-bit pixels and PNG files.
 //!
 //! Lossy encoders live in `stream`.
 
@@ -22,7 +22,7 @@ pub enum Background {
     /// One sRGB color, components 0 to 1.
     #[serde(rename = "colour")]
     Color([f32; 3]),
-    /// Nothing: the image keeps its alpha.
+    /// No background: the image keeps its alpha.
     Transparent,
 }
 
@@ -31,7 +31,7 @@ impl Background {
     pub const BLACK: Self = Self::Color([0.0; 3]);
 }
 
-/// A picture in full precision: premultiplied, sRGB-encoded RGBA, row 0 at the top.
+/// Image in full precision: premultiplied, sRGB-encoded RGBA, row 0 at the top.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Image {
     /// Pixels.
@@ -41,7 +41,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// 8-bit RGB over a color, three bytes per pixel.
+    /// Returns 8-bit RGB over a background color, three bytes per pixel.
     #[must_use]
     pub fn to_rgb8(&self, background: [f32; 3]) -> Vec<u8> {
         let behind = Vec4::new(background[0], background[1], background[2], 0.0);
@@ -55,7 +55,7 @@ impl Image {
             .collect()
     }
 
-    /// 8-bit RGBA, four bytes per pixel, not premultiplied (as PNG and canvases want it).
+    /// Returns 8-bit RGBA, four bytes per pixel, not premultiplied (as PNG and canvases expect it).
     #[must_use]
     pub fn to_rgba8(&self) -> Vec<u8> {
         let straight = |&pixel: &[f32; 4]| {
@@ -66,10 +66,11 @@ impl Image {
         self.rgba.iter().flat_map(straight).collect()
     }
 
-    /// An exact PNG: RGB over a color, or RGBA without background. The same image gives the same bytes.
+    /// Encodes a lossless PNG: RGB over a background color, or RGBA without background. The same image gives
+    /// the same bytes.
     ///
     /// # Errors
-    /// `Internal` when encoding fails.
+    /// # Errors `Internal` if encoding fails.
     pub fn to_png(&self, background: Background) -> Result<Vec<u8>> {
         match background {
             Background::Color(color) => png_of(self.size, &self.to_rgb8(color), png::ColorType::Rgb),
@@ -77,11 +78,12 @@ impl Image {
         }
     }
 
-    /// An OpenEXR picture in single precision: RGBA without background, premultiplied, in linear light as the format has it.
-    /// A color that a pixel has in part is made linear as the color that it is, and premultiplied again.
+    /// Encodes an OpenEXR picture in single precision: RGBA without background, premultiplied, in linear
+    /// light as the format requires. A partly transparent color is converted to linear light before it is
+    /// premultiplied again.
     ///
     /// # Errors
-    /// `Internal` when encoding fails.
+    /// # Errors `Internal` if encoding fails.
     pub fn to_exr(&self) -> Result<Vec<u8>> {
         let width = self.size.width as usize;
         let pixel = |Vec2(x, y): Vec2<usize>| {

@@ -1,17 +1,19 @@
-//! The operator `over` on rows of pixels: what lies in front stays, what lies behind is seen through it.
+//! The operator `over` on rows of pixels: front pixels are kept, and pixels behind them are attenuated by the
+//! opacity of the front.
 
 use crate::simd::{Instructions, Simd, SimdJob};
 
-/// Puts pixels behind others: `front + behind * (1 - opacity of front)` takes the place of `front`. Premultiplied RGBA,
-/// so the operator is associative, and pieces may be joined in any grouping that keeps their order. Pixels without
-/// a partner stay. (Porter and Duff, "Compositing digital images", 1984.)
+/// Composites pixels over others: `front + behind * (1 - opacity of front)` replaces `front`. The pixels are
+/// premultiplied RGBA, so the operator is associative, and images may be joined in any grouping that keeps
+/// their order. Pixels without a counterpart stay unchanged. (Porter and Duff, "Compositing digital images",
+/// 1984.)
 pub fn over(front: &mut [[f32; 4]], behind: &[[f32; 4]]) {
-    // The compiler makes vectors of the loop below with these instructions and with plain ones; with AVX-512 it makes gathers,
-    // which take ten times as long, and wider vectors would wait for memory all the same.
+    // The compiler vectorizes the loop below for AVX2 and for the baseline; for AVX-512 it generates gathers,
+    // which take ten times as long, and wider vectors would be limited by memory bandwidth all the same.
     Instructions::Avx2.run(Over { front, behind });
 }
 
-/// Numbers that become vectors together: four pixels.
+/// Numbers that are vectorized together: four pixels.
 const TOGETHER: usize = 16;
 
 struct Over<'a> {
@@ -37,7 +39,7 @@ impl SimdJob for Over<'_> {
     }
 }
 
-/// Whole pixels; the opacity of each is the last of its four numbers.
+/// Composites whole pixels; the opacity of each is the last of its four numbers.
 #[inline(always)]
 fn blend<const N: usize>(front: &mut [f32; N], behind: &[f32; N]) {
     let near = *front;

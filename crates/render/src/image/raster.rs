@@ -1,19 +1,19 @@
-//! Lines one pixel wide with soft edges, for whoever draws them: which pixels they cover, and how much of each (Wu 1991).
+//! Antialiased lines one pixel wide: the pixels that they cover, with their coverage (Wu 1991).
 
 use glam::DVec2;
 
 use crate::ImageSize;
 
-/// Tells `dot` of the pixels of a line from `a` to `b` (columns and rows, whole where a pixel's middle is) that may lie in an image of
-/// `size`: column, row, how much of it is covered, and the share of the way from `a` to `b`. Pixels just beside the image are
-/// told too.
+/// Calls `dot` for the pixels of a line from `a` to `b` (columns and rows, whole at a pixel's middle) that
+/// may lie in an image of `size`: column, row, coverage, and the share of the distance from `a` to `b`.
+/// Pixels just beside the image are included.
 #[expect(clippy::cast_possible_truncation, reason = "within the image")]
 pub(crate) fn line(a: DVec2, b: DVec2, size: ImageSize, mut dot: impl FnMut(i64, i64, f32, f64)) {
     let Some((from, to)) = within(a, b, DVec2::new(size.width.into(), size.height.into())) else { return };
     let along = b - a;
     let is_steep = along.y.abs() > along.x.abs();
     let main = |v: DVec2| if is_steep { v.y } else { v.x };
-    // Of ends very far away rounding may tell any place.
+    // Rounding may give any position for ends that are very far away.
     let farthest = main(DVec2::new(size.width.into(), size.height.into())) + MARGIN;
     let first = main(from).min(main(to)).max(-MARGIN).floor() as i64;
     let last = main(from).max(main(to)).min(farthest).ceil() as i64;
@@ -35,10 +35,10 @@ pub(crate) fn line(a: DVec2, b: DVec2, size: ImageSize, mut dot: impl FnMut(i64,
     }
 }
 
-/// How far beyond an image lines go, pixels.
+/// Margin around the image within which lines are drawn, pixels.
 const MARGIN: f64 = 2.0;
 
-/// The part of a line within an image and a margin, so that what is drawn is bounded (Liang and Barsky 1984).
+/// Clips a line to an image and a margin, so that the work is bounded (Liang and Barsky 1984).
 fn within(a: DVec2, b: DVec2, size: DVec2) -> Option<(DVec2, DVec2)> {
     let along = b - a;
     let (mut enters, mut leaves) = (0.0f64, 1.0f64);

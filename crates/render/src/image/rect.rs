@@ -1,4 +1,4 @@
-//! Rectangles of pixels: which part of an image a piece covers, and how images are cut up among many.
+//! Rectangles of pixels: parts of an image, and the division of images among ranks.
 
 use crate::ImageSize;
 use crate::cpu::packet::size::PACKET_SIDE;
@@ -21,7 +21,7 @@ pub struct Rect {
 const ALIGNED: u32 = PACKET_SIDE;
 
 impl Rect {
-    /// All of an image.
+    /// Returns the rectangle of a whole image.
     #[must_use]
     pub fn whole(size: ImageSize) -> Self {
         Self { left: 0, top: 0, width: size.width, height: size.height }
@@ -30,7 +30,7 @@ impl Rect {
     /// Size of [`Rect::to_bytes`].
     pub const BYTES: usize = 4 * size_of::<u32>();
 
-    /// Bytes for other processes: left, top, width, height, little-endian.
+    /// Returns the bytes for other processes: left, top, width, height, little-endian.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         let Self { left, top, width, height } = self;
@@ -48,19 +48,19 @@ impl Rect {
         Self { left: word(0), top: word(1), width: word(2), height: word(3) }
     }
 
-    /// Pixels.
+    /// Returns the number of pixels.
     #[must_use]
     pub fn pixels(&self) -> usize {
         self.width as usize * self.height as usize
     }
 
-    /// True without a pixel.
+    /// True if it has no pixel.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.width == 0 || self.height == 0
     }
 
-    /// True where it lies within an image.
+    /// True if it lies within an image.
     #[must_use]
     pub fn is_within(&self, size: ImageSize) -> bool {
         let [right, bottom] =
@@ -80,7 +80,7 @@ impl Rect {
         if common.is_empty() { Self::default() } else { common }
     }
 
-    /// The smallest that holds both.
+    /// Returns the smallest rectangle that contains both.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         if self.is_empty() || other.is_empty() {
@@ -92,8 +92,8 @@ impl Rect {
         Self { left, top, width: right - left, height: bottom - top }
     }
 
-    /// One of `count` parts of about the same size, next to one another along the longer side. Together they are all of
-    /// it, and no two have a pixel in common.
+    /// Returns one of `count` parts of about the same size, next to one another along the longer side. The
+    /// parts are disjoint and cover the rectangle.
     #[must_use]
     pub fn part(&self, index: usize, count: usize) -> Self {
         let is_wide = self.width >= self.height;
@@ -108,8 +108,8 @@ impl Rect {
         if part.is_empty() { Self::default() } else { part }
     }
 
-    /// One of `count` parts of about as many rows, one below the other, as [`Rect::part`]; borders lie at multiples of `unit`
-    /// rows from the top, so that parts of few rows are empty.
+    /// Returns one of `count` parts of about as many rows, one below the other, as [`Rect::part`]; borders
+    /// lie at multiples of `unit` rows from the top, so that parts of few rows are empty.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "at most the rows")]
     pub fn rows(&self, index: usize, count: usize, unit: u32) -> Self {

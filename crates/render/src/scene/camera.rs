@@ -1,6 +1,6 @@
-//! The camera: where a picture is taken from, in world space, and how a person moves it.
+//! Camera: the viewpoint of a picture in world space, and its interactive motions.
 //!
-//! Pure values and maths; no state of a mouse, no animation.
+//! Pure values and mathematics; no mouse state, no animation.
 
 use array::{Error, Result};
 use glam::DVec3;
@@ -20,8 +20,8 @@ pub struct Camera {
     pub up: [f64; 3],
     /// Perspective or orthographic.
     pub projection: Projection,
-    /// How far right of `eye` rays really begin, world units, while the image's window at the target stays where it is: one of
-    /// two eyes ([`crate::stereo`]). 0 for every other camera.
+    /// Offset of the rays' origin to the right of `eye`, world units, while the image's window at the target
+    /// stays in place: used for one of two eyes ([`crate::stereo`]). 0 for every other camera.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub aside: f64,
 }
@@ -41,13 +41,13 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// The middle.
+    /// Returns the center.
     #[must_use]
     pub fn center(&self) -> [f64; 3] {
         ((DVec3::from(self.min) + DVec3::from(self.max)) / 2.0).into()
     }
 
-    /// Half the diagonal: the radius of the sphere around it.
+    /// Returns half the diagonal: the radius of the sphere around it.
     #[must_use]
     pub fn radius(&self) -> f64 {
         (DVec3::from(self.max) - DVec3::from(self.min)).length() / 2.0
@@ -55,18 +55,18 @@ impl Bounds {
 }
 
 impl Camera {
-    /// A good first look at a volume that is not flat, as a line of sight: from the front, a little right and above.
+    /// Default line of sight for a volume that is not flat: from the front, a little right and above.
     pub const DEFAULT_DIRECTION: [f64; 3] = [-0.45, 0.8, -0.4];
     /// Field of view of [`Camera::framing`], radians (30 degrees).
     pub const DEFAULT_FOV_Y_RAD: f64 = std::f64::consts::FRAC_PI_6;
-    /// Room around what is framed, as a factor.
+    /// Margin around what is framed, as a factor.
     pub(crate) const MARGIN: f64 = 1.02;
-    /// How near the line of sight may come to `up` when orbiting, radians.
+    /// Smallest angle between the line of sight and `up` when orbiting, radians.
     const POLE_RAD: f64 = 0.01;
 
-    /// A perspective camera that looks along `direction` (need not have unit length) and sees all of
-    /// `bounds` in a square image or wider; for a narrower one, see [`Camera::widened`]. Up is world z, or y when
-    /// looking along z.
+    /// Returns a perspective camera that looks along `direction` (need not have unit length) and sees all of
+    /// `bounds` in a square image or wider; for a narrower one, see [`Camera::widened`]. Up is world z, or y
+    /// when looking along z.
     #[must_use]
     pub fn framing(bounds: &Bounds, direction: [f64; 3]) -> Self {
         let forward = DVec3::from(direction).try_normalize().unwrap_or(DVec3::Y);
@@ -83,8 +83,8 @@ impl Camera {
         }
     }
 
-    /// A camera made for a square image, moved away so that an image of `size` that is higher than wide shows as
-    /// much: a sphere that fitted the one fits the other.
+    /// Returns a camera made for a square image, moved away so that an image of `size` that is higher than
+    /// wide shows as much: a sphere that fitted the one fits the other.
     #[must_use]
     pub fn widened(self, size: ImageSize) -> Self {
         let aspect = f64::from(size.width.max(1)) / f64::from(size.height.max(1));
@@ -108,8 +108,8 @@ impl Camera {
         self
     }
 
-    /// Turns about the target: `yaw_rad` about `up` (positive moves the eye to the right, the picture to the
-    /// left), `pitch_rad` lifts the eye. Stops just before looking along `up`.
+    /// Orbits around the target: `yaw_rad` about `up` (positive moves the eye to the right, the picture to
+    /// the left), `pitch_rad` raises the eye. Stops just before looking along `up`.
     #[must_use]
     pub fn orbit(mut self, yaw_rad: f64, pitch_rad: f64) -> Self {
         let (Some(up), Some(axes)) = (DVec3::from(self.up).try_normalize(), self.axes()) else { return self };
@@ -123,8 +123,8 @@ impl Camera {
         self
     }
 
-    /// Shifts the picture by fractions of the image's height: `right` and `up` positive move what is seen
-    /// to the right and up.
+    /// Pans the picture by fractions of the image's height: `right` and `up` positive move the content to the
+    /// right and up.
     #[must_use]
     pub fn pan(mut self, right: f64, up: f64) -> Self {
         let Some(axes) = self.axes() else { return self };
@@ -134,7 +134,7 @@ impl Camera {
         self
     }
 
-    /// Comes nearer (`factor` above 1) or goes away: what the image spans at the target is divided by it.
+    /// Zooms: the height that the image spans at the target is divided by `factor` (above 1 is nearer).
     #[must_use]
     pub fn zoom(mut self, factor: f64) -> Self {
         if !(factor.is_finite() && factor > 0.0) {
@@ -175,10 +175,11 @@ impl Camera {
         }
     }
 
-    /// Checks a camera from outside.
+    /// Checks a camera from an untrusted source.
     ///
     /// # Errors
-    /// `Invalid` when a number is not finite, eye and target coincide, or the projection is degenerate.
+    /// # Errors `Invalid` if a number is not finite, eye and target coincide, or the projection is
+    /// degenerate.
     pub fn check(&self) -> Result<()> {
         let numbers = self.eye.iter().chain(&self.target).chain(&self.up);
         if !numbers.into_iter().all(|v| v.is_finite()) || self.axes().is_none() {
@@ -214,7 +215,7 @@ impl Camera {
         (DVec3::from(self.eye) + aside).into()
     }
 
-    /// Unit vectors of the image; `None` when eye and target coincide.
+    /// Unit vectors of the image; `None` if eye and target coincide.
     pub(crate) fn axes(&self) -> Option<ImageAxes> {
         let forward = (DVec3::from(self.target) - DVec3::from(self.eye)).try_normalize()?;
         let wanted = DVec3::from(self.up);
@@ -239,7 +240,7 @@ pub(crate) struct Ray {
     pub(crate) direction: DVec3,
 }
 
-/// A camera made ready for an image of a size.
+/// Camera prepared for an image of a size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lens {
     pub(crate) eye: DVec3,
@@ -248,7 +249,8 @@ pub(crate) struct Lens {
     pub(crate) forward: DVec3,
     /// Half of what the image spans, right and up: world units (orthographic) or tangents (perspective).
     pub(crate) half: [f64; 2],
-    /// How far right of `forward` the image's middle lies, a tangent; 0 but for an eye that stands aside.
+    /// Offset of the image's middle to the right of `forward`, a tangent; 0 except for an eye of a stereo
+    /// pair.
     pub(crate) middle: f64,
     pub(crate) perspective: bool,
     size: ImageSize,
@@ -278,7 +280,8 @@ impl Lens {
         })
     }
 
-    /// The ray through the middle of a pixel; column 0 is left, row 0 is the top. What `rays.rs` does for sixteen.
+    /// Returns the ray through the middle of a pixel; column 0 is left, row 0 is the top. `rays.rs` does this
+    /// for sixteen.
     pub(crate) fn ray(&self, column: u32, row: u32) -> Ray {
         let [across, upward] = self.aside([column, row]);
         let aside = self.right * across + self.up * upward;
@@ -300,17 +303,18 @@ impl Lens {
         Some([column, row])
     }
 
-    /// How far in front of the eye a world point lies, along the line of sight; `None` where it does not.
+    /// Returns the depth of a world point in front of the eye, along the line of sight; `None` if it is not
+    /// in front.
     pub(crate) fn depth_of(&self, world: DVec3) -> Option<f64> {
-        // Nearer than this share of where it is, rounding decides on which side of the eye it lies.
+        // Below this share of the position, rounding decides on which side of the eye the point lies.
         const NEAREST: f64 = 1e-9;
         let to = world - self.eye;
         let depth = to.dot(self.forward);
         (!self.perspective || depth > NEAREST * to.length().max(f64::MIN_POSITIVE)).then_some(depth)
     }
 
-    /// How far to the right of the line of sight, and above it, the middle of a pixel `[column, row]` lies: in what
-    /// [`Lens::half`] is in.
+    /// Returns the offsets to the right of the line of sight, and above it, of the middle of a pixel
+    /// `[column, row]`, in the units of [`Lens::half`].
     #[inline(always)]
     pub(crate) fn aside(&self, [column, row]: [u32; 2]) -> [f64; 2] {
         let across =
@@ -319,7 +323,7 @@ impl Lens {
         [across, upward]
     }
 
-    /// Height of one pixel at `distance_world` from the eye, world units.
+    /// Returns the height of one pixel at `distance_world` from the eye, world units.
     pub(crate) fn pixel_world(&self, distance_world: f64) -> f64 {
         let span = 2.0 * self.half[1] / f64::from(self.size.height);
         if self.perspective { span * distance_world } else { span }

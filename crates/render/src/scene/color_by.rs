@@ -7,21 +7,21 @@ use view::Mode;
 
 use crate::{OpacityPoint, TransferFunction, VolumeView};
 
-/// Which array gives the colors of a picture, and which colors. Where it has no value nothing is seen.
+/// Array that gives the colors of a picture, and its color map. Where it has no value, nothing is drawn.
 #[derive(Clone, Debug)]
 pub struct ColorByArray {
-    /// The array, seen as a volume whose voxels lie where those of the scene's view do.
+    /// The array, seen as a volume whose voxels lie at the positions of those of the scene's view.
     pub view: Arc<VolumeView>,
     /// Name of the color map; see [`color_map_names`](crate::color_map_names).
     pub color_map: String,
     /// Decoded values at the ends of the color map, the low one first.
     pub range: [f64; 2],
-    /// Number of the finest level to take, as [`Demand::wanted`](crate::Demand::wanted) says.
+    /// Number of the finest level to use, as in [`Demand::wanted`](crate::Demand::wanted).
     pub finest_level: u8,
 }
 
 impl ColorByArray {
-    /// The colors as a transfer function, of which opacity plays no part.
+    /// Returns the colors as a transfer function, whose opacity is not used.
     pub(crate) fn transfer(&self) -> TransferFunction {
         TransferFunction {
             color_map: self.color_map.clone(),
@@ -31,10 +31,10 @@ impl ColorByArray {
         }
     }
 
-    /// Checks that it can color a scene of a view.
+    /// Checks that the array can color a scene of a view.
     ///
     /// # Errors
-    /// `Invalid`, naming what is wrong.
+    /// # Errors `Invalid`, with a message that names the cause.
     pub fn check_of(&self, view: &VolumeView, mode: Mode) -> Result<()> {
         self.transfer().check()?;
         self.view.level_index_of(self.finest_level)?;

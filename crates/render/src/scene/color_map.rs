@@ -1,10 +1,11 @@
 //! Color maps: tables of 256 sRGB colors by name, the same in the caster and in the browser.
 //!
 //! Sources: `viridis`, `magma`, `plasma`, `inferno` after S. van der Walt and N. Smith (released as CC0),
-//! `cividis` after Nuñez, Anderton and Renslow (2018), `coolwarm` after K. Moreland (2009): every fifth
-//! color of the published tables, interpolated linearly. `gray` and the categorical `labels` are computed: the first 256 labels have the
-//! colors of a table, in which neighbors are far apart; the color of any other is made from all bits of its number.
-//! `rgb` is for packed colors ([`array::Meaning::Colors`]): each value has the color in its own lower 24 bits. Its table is that of `gray`.
+//! `cividis` after Nuñez, Anderton and Renslow (2018), `coolwarm` after K. Moreland (2009): every fifth color
+//! of the published tables, interpolated linearly. `gray` and the categorical `labels` are computed: the
+//! first 256 labels have the colors of a table, in which neighbors are far apart; the color of any other
+//! label is computed from all bits of its number. `rgb` is for packed colors ([`array::Meaning::Colors`]):
+//! each value has the color in its own lower 24 bits. Its table is that of `gray`.
 
 use std::sync::LazyLock;
 
@@ -39,13 +40,13 @@ pub fn color_map_table(name: &str) -> Option<[[u8; 3]; COLORS]> {
     Some(interpolated(knots))
 }
 
-/// True for maps whose color is chosen by the value itself instead of its place in the range.
+/// True for maps whose color depends on the value itself instead of its place in the range.
 #[must_use]
 pub fn is_categorical(name: &str) -> bool {
     matches!(name, "labels" | "rgb")
 }
 
-/// Colors of values that stand for themselves: see [`is_categorical`].
+/// Colors of a categorical map: see [`is_categorical`].
 #[derive(Clone, Debug)]
 pub(crate) enum OwnColors {
     /// Colors of labels, with the table of the first 256.
@@ -55,7 +56,7 @@ pub(crate) enum OwnColors {
 }
 
 impl OwnColors {
-    /// Colors of a color map and its table; `None` where it is not categorical.
+    /// Returns the colors of a categorical color map with its table; `None` for other maps.
     pub(crate) fn new(name: &str, table: &[[f32; 3]]) -> Option<Self> {
         match name {
             "labels" => Some(Self::OfLabels(table.to_vec())),
@@ -64,7 +65,7 @@ impl OwnColors {
         }
     }
 
-    /// The color of a value, given as [`crate::blocks::voxel::Voxel::label`] gives it.
+    /// Returns the color of a value, given as [`crate::blocks::voxel::Voxel::label`] returns it.
     pub(crate) fn of(&self, value: u32) -> [f32; 3] {
         match self {
             Self::OfLabels(table) => table.get(value as usize).copied().unwrap_or_else(|| mixed_color(value)),
@@ -76,14 +77,14 @@ impl OwnColors {
     }
 }
 
-/// The color of a label as the map `labels` has it, sRGB.
+/// Returns the color of a label in the map `labels`, sRGB.
 #[must_use]
 pub fn label_color(label: u64) -> [u8; 3] {
     let known = usize::try_from(label).ok().and_then(|label| LABEL_COLORS.get(label).copied());
     known.unwrap_or_else(|| to_bytes(mixed_color(label_number(label))))
 }
 
-/// The color of a label that may be negative as the map `labels` has it, sRGB.
+/// Returns the color of a label that may be negative in the map `labels`, sRGB.
 #[must_use]
 pub fn signed_label_color(label: i64) -> [u8; 3] {
     let mixed = || to_bytes(mixed_color(label_of(signed_label(label))));
@@ -95,7 +96,7 @@ fn to_bytes(color: [f32; 3]) -> [u8; 3] {
     color.map(|part| (part * 255.0).round() as u8)
 }
 
-/// Colors between knots of six hexadecimal digits each.
+/// Interpolates colors between knots of six hexadecimal digits each.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
 fn interpolated(knots: &str) -> [[u8; 3]; COLORS] {
     let digit = |i: usize| f64::from(u8::from_str_radix(&knots[2 * i..2 * i + 2], 16).unwrap_or(0));
@@ -129,11 +130,12 @@ static LABEL_COLORS: LazyLock<[[u8; 3]; COLORS]> = LazyLock::new(|| {
     })
 });
 
-/// The color of a label beyond the table: from the bits of its number.
+/// Returns the color of a label beyond the table, computed from the bits of its number.
 #[expect(clippy::cast_precision_loss, reason = "parts of 16 bits and fewer")]
 fn mixed_color(label: u32) -> [f32; 3] {
     let bits = mix32(label);
-    // Bright and saturated, so that none is the color of a background; all bits count, so that few are alike.
+    // Bright and saturated, so that no label has the color of a background; all bits count, so that few
+    // labels look alike.
     let value = 0.75 + (bits >> 16 & 0xFF) as f32 * (0.25 / 255.0);
     let saturation = 0.4 + (bits >> 24) as f32 * (0.5 / 255.0);
     let hue = (bits & 0xFFFF) as f32 * (6.0 / 65536.0);
@@ -143,40 +145,44 @@ fn mixed_color(label: u32) -> [f32; 3] {
     })
 }
 
-/// Largest integer up to which `f64` holds all.
+/// Largest integer up to which `f64` represents all integers.
 const EXACT: u64 = 1 << 53;
 
-/// Number in the pool for a label: itself where `f64` holds it, else see [`large_label`].
+/// Returns the number in the pool for a label: the label itself if `f64` can represent it, else see
+/// [`large_label`].
 pub(crate) fn unsigned_label(label: u64) -> f64 {
     if label <= EXACT { label as f64 } else { large_label(label) }
 }
 
-/// Number in the pool for a label: itself where `f64` holds it, else see [`large_label`].
+/// Returns the number in the pool for a label: the label itself if `f64` can represent it, else see
+/// [`large_label`].
 pub(crate) fn signed_label(label: i64) -> f64 {
     if label.unsigned_abs() <= EXACT { label as f64 } else { large_label(label.cast_unsigned()) }
 }
 
-/// A number from 2^53 to 2^54 made from all bits of a label, so that neighbors that `f64` would round to one number stay apart.
+/// Returns a number from 2^53 to 2^54 computed from all bits of a label, so that neighbors that `f64` would
+/// round to one number stay apart.
 fn large_label(bits: u64) -> f64 {
     (EXACT + 2 * (mix64(bits) >> 12)) as f64
 }
 
-/// The number by which the color of a stored label is found.
+/// Returns the number by which the color of a stored label is found.
 fn label_number(label: u64) -> u32 {
     label_of(unsigned_label(label))
 }
 
-/// The number by which the color of a label is found: the label itself below 2^32, else a mixture of all its bits.
+/// Returns the number by which the color of a label is found: the label itself below 2^32, else a hash of all
+/// its bits.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range, or folded")]
 pub(crate) fn label_of(value: f64) -> u32 {
     if (f64::from(i32::MIN)..4_294_967_296.0).contains(&value) {
         return value as i64 as u32;
     }
-    // The lowest 256 numbers have colors by number.
+    // The lowest 256 numbers have the colors of the table.
     mix64(value.to_bits()) as u32 | 1 << 31
 }
 
-/// Spreads the bits of a number (`lowbias32`).
+/// Hashes the bits of a number (`lowbias32`).
 fn mix32(number: u32) -> u32 {
     let mut bits = number;
     bits = (bits ^ bits >> 16).wrapping_mul(0x7FEB_352D);

@@ -1,10 +1,10 @@
-//! Which blocks a picture wants: at which level, in which order.
+//! Demand: the blocks that a picture wants, their level and their order.
 //!
-//! Pure: the same view, camera and limits give the same answer. Nothing is fetched here.
+//! Pure: the same view, camera and limits give the same result. Nothing is fetched here.
 //!
 //! One level is *wanted* for the whole picture: the coarsest whose voxels are no larger than a pixel, or the
-//! finest there is; coarser still where its visible blocks would not fit the bytes allowed. Coarser levels are
-//! listed first, so that a whole picture is there soon and every later one is sharper.
+//! finest of the array; a coarser one if its visible blocks would not fit the bytes allowed. Coarser levels
+//! are listed first, so that a complete picture is available soon and every later one is sharper.
 
 use std::cell::Cell;
 
@@ -20,20 +20,20 @@ use crate::{Camera, ImageSize, Portion, VolumeView};
 /// Reason why the wanted level is not finer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelLimit {
-    /// A finer one would not be seen: its voxels are smaller than pixels.
+    /// A finer level would not be visible: its voxels are smaller than pixels.
     Screen,
-    /// A finer one would not fit the bytes allowed.
+    /// A finer level would not fit the bytes allowed.
     Memory,
-    /// There is none.
+    /// There is no finer level.
     Finest,
 }
 
-/// A block that a picture wants.
+/// Block that a picture wants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demanded {
-    /// Which.
+    /// Key of the block.
     pub key: BlockKey,
-    /// How much it matters: coarse before fine, then what is near the image's center and near the eye.
+    /// Priority: coarse before fine, then blocks near the image's center and near the eye.
     pub priority: Priority,
 }
 
@@ -42,7 +42,7 @@ pub struct Demanded {
 pub struct Demand {
     /// Number of the level to be shown in the end.
     pub wanted: u8,
-    /// Why not a finer one.
+    /// Reason why no finer level was chosen.
     pub limit: LevelLimit,
     /// Blocks, most important first.
     pub blocks: Vec<Demanded>,
@@ -51,20 +51,21 @@ pub struct Demand {
     pub pool_bytes: usize,
 }
 
-/// Most blocks of a picture, all levels together: as many as a coarsest level may have, which is wanted in any case.
+/// Most blocks of one picture, all levels together: as many as a coarsest level may have, which is wanted in
+/// any case.
 const MAX_BLOCKS: usize = 1 << 18;
-/// Runs of blocks that are looked at to choose a level; then the coarsest is taken. Honest descriptions need less than a
-/// tenth, levels without number in tiny blocks any amount.
+/// Number of runs of blocks that are examined to choose a level; beyond it the coarsest is taken. Ordinary
+/// descriptions need less than a tenth, malicious ones with many levels of tiny blocks any amount.
 const MAX_LOOKED_AT: usize = 1 << 23;
-/// Error of one level on the screen that is still fine, pixels.
+/// Largest error of a level on the screen that is accepted, pixels.
 const SCREEN_ERROR_PX: f64 = 1.0;
 
-/// Returns the blocks that a picture of `size` from `camera` wants, within `max_bytes` of a [`BlockPool`](crate::BlockPool).
-/// Blocks of which nothing lies in `portion` or in the image are left out. A level that is `forced`, by its
-/// number, replaces the one that the screen would choose; memory still limits it.
+/// Returns the blocks that a picture of `size` from `camera` wants, within `max_bytes` of a
+/// [`BlockPool`](crate::BlockPool). Blocks entirely outside of `portion` or of the image are left out. A
+/// level that is `forced`, by its number, replaces the one chosen by resolution; memory still limits it.
 ///
 /// # Errors
-/// `Invalid` for an impossible camera or size, or a forced level that does not exist.
+/// # Errors `Invalid` for an invalid camera or size, or a forced level that does not exist.
 pub fn demand(
     view: &VolumeView,
     camera: &Camera,
@@ -76,11 +77,11 @@ pub fn demand(
     demand_of(view, std::slice::from_ref(camera), size, portion, forced, max_bytes)
 }
 
-/// Returns the blocks that pictures of several cameras want together, such as those of two eyes: all that any
-/// of the cameras sees, at one level. The first camera decides the resolution and the priorities.
+/// Returns the blocks that pictures of several cameras want together, such as those of two eyes: all blocks
+/// that any of the cameras sees, at one level. The first camera decides the resolution and the priorities.
 ///
 /// # Errors
-/// As [`demand`]; `Invalid` for no camera.
+/// # Errors The errors of [`demand`]; `Invalid` for no camera.
 pub fn demand_of(
     view: &VolumeView,
     cameras: &[Camera],
@@ -107,7 +108,8 @@ pub fn demand_of(
     Ok(Demand { wanted: view.levels[level_index].number, limit, blocks, pool_bytes })
 }
 
-/// A sampled level is wanted in the end only where there is no other of its resolution, corners of blocks never: others are there.
+/// Returns whether a level can be wanted in the end: a sampled level only if there is no other of its
+/// resolution, corners of blocks never.
 fn is_candidate(view: &VolumeView, level_index: usize) -> bool {
     let level = &view.levels[level_index];
     let twin = |l: &crate::ViewLevel| !l.origin.is_quick_look() && l.factor.abs_diff_eq(level.factor, 1e-6);
@@ -118,16 +120,16 @@ fn is_candidate(view: &VolumeView, level_index: usize) -> bool {
     }
 }
 
-/// View as the cameras see it: searched for the blocks in sight, level by level.
+/// Volume as the cameras see it, searched for visible blocks level by level.
 struct BlockFinder<'a> {
     view: &'a VolumeView,
     lens: Lens,
     frustum: Frustum,
-    /// Runs of blocks that may still be looked at.
+    /// Runs of blocks that may still be examined.
     looks_left: Cell<usize>,
 }
 
-/// A block that is seen and where.
+/// Visible block, with its priority.
 struct VisibleBlock {
     at: [u64; 3],
     /// 1 at the image's center and near the eye, down to 0.
@@ -147,7 +149,7 @@ impl<'a> BlockFinder<'a> {
         self
     }
 
-    /// The coarsest level that looks as sharp as the finest.
+    /// Returns the coarsest level that looks as sharp as the finest.
     fn sufficient_level_index(&self) -> usize {
         let pixel_world = self.lens.pixel_world(self.nearest_world());
         let finest = self.view.levels[0].factor;
@@ -169,26 +171,28 @@ impl<'a> BlockFinder<'a> {
             .unwrap_or(0)
     }
 
-    /// Distance from the eye to the nearest point of the volume, world units; a little more than 0.
+    /// Returns the distance from the eye to the nearest point of the volume, world units; a little more than
+    /// 0.
     fn nearest_world(&self) -> f64 {
         let map = &self.view.world_from_volume;
         let eye = map.inverse().transform_point3(self.lens.eye);
-        // The nearest point in volume space is the nearest in world space where the map is a rotation and
+        // The nearest point in volume space is the nearest in world space if the map is a rotation and
         // scaling; with shear it is near enough for the choice of a level.
         let nearest = map.transform_point3(eye.max(self.frustum.low).min(self.frustum.high));
         nearest.distance(self.lens.eye).max(self.view.spacing_world(0))
     }
 
-    /// Visible blocks of a level and of the coarser ones that come first; `None` when they exceed `max_bytes`.
-    /// A quick look costs memory too: it is as sharp as what remains allows.
+    /// Returns the visible blocks of a level and of the coarser ones that come first; `None` if they exceed
+    /// `max_bytes`. A preview costs memory too: it is as sharp as the remaining memory allows.
     fn ladder(&self, level_index: usize, max_bytes: usize) -> Option<(Vec<Demanded>, usize)> {
         let looks = self.quick_looks(level_index);
         looks.into_iter().find_map(|look| self.climb(&self.steps(level_index, look), max_bytes))
     }
 
-    /// Levels of samples or corners that may stand in for a level until it is there, the sharpest first; `None` is none but
-    /// the cheapest. Means and modes cost reading all that they are made of, samples a small part of it; what
-    /// the source has is there as soon as a sample of it would be.
+    /// Returns levels of samples or corners that may stand in for a level until it is loaded, the sharpest
+    /// first; `None` stands for no preview except the cheapest. Means and modes cost reading all voxels that
+    /// they are computed from, samples a small part of them; a level stored in the source is loaded as fast
+    /// as a sample of it.
     fn quick_looks(&self, level_index: usize) -> Vec<Option<usize>> {
         let levels = &self.view.levels;
         let is_made = matches!(levels[level_index].origin, LevelOrigin::Mean | LevelOrigin::Mode);
@@ -196,9 +200,9 @@ impl<'a> BlockFinder<'a> {
         sampled.filter(|_| is_made).map(Some).chain([None]).collect()
     }
 
-    /// Levels in the order in which they are fetched, ending with `level_index`, and before it `quick_look`. With
-    /// samples or corners at hand the first picture comes from the cheapest of them, and means, which cost
-    /// reading the whole array, are made only for `level_index` itself.
+    /// Returns the levels in the order in which they are fetched, ending with `level_index`, preceded by
+    /// `quick_look`. If samples or corners are available, the first picture comes from the cheapest of them,
+    /// and means, which cost reading the whole array, are computed only for `level_index` itself.
     fn steps(&self, level_index: usize, quick_look: Option<usize>) -> Vec<usize> {
         let levels = &self.view.levels;
         let sampled = (level_index + 1..levels.len()).filter(|&r| levels[r].origin.is_quick_look()).max();
@@ -215,7 +219,8 @@ impl<'a> BlockFinder<'a> {
         steps
     }
 
-    /// Visible blocks of levels in the order of `steps`, and what they cost; `None` beyond `max_bytes`.
+    /// Returns the visible blocks of levels in the order of `steps`, and their cost; `None` beyond
+    /// `max_bytes`.
     fn climb(&self, steps: &[usize], max_bytes: usize) -> Option<(Vec<Demanded>, usize)> {
         let mut blocks = Vec::new();
         let mut bytes = 0;
@@ -223,7 +228,8 @@ impl<'a> BlockFinder<'a> {
             let most = MAX_BLOCKS - blocks.len();
             let mut seen = self.visible(step, max_bytes.checked_sub(bytes)?, most, &mut bytes)?;
             seen.sort_by(|a, b| b.prominence.total_cmp(&a.prominence).then(a.at.cmp(&b.at)));
-            // Earlier steps weigh more than anything later; the first picture is what a person waits for.
+            // Earlier steps weigh more than anything later, because the first picture determines the waiting
+            // time.
             let base = if position == 0 { Priority::INTERACTIVE } else { Priority::NORMAL };
             let steps_left = u16::try_from(array::MAX_LEVELS.saturating_sub(position)).unwrap_or(0);
             blocks.extend(seen.into_iter().map(|s| Demanded {
@@ -234,8 +240,9 @@ impl<'a> BlockFinder<'a> {
         Some((blocks, bytes))
     }
 
-    /// Blocks of a level that may be seen; `None` as soon as they cost more than `max_bytes` or are more than `most`. Adds
-    /// what they cost to `bytes`. Halves the grid recursively, so that the work follows what is seen, not what exists.
+    /// Returns the blocks of a level that may be visible; `None` as soon as they cost more than `max_bytes`
+    /// or are more than `most`. Adds their cost to `bytes`. Halves the grid recursively, so that the work
+    /// depends on the visible part, not on the size of the level.
     fn visible(
         &self,
         level_index: usize,

@@ -1,28 +1,27 @@
-//! Fidelity of a picture: what it really shows, counted while it is drawn.
+//! Fidelity of a picture: the levels that it shows, counted while it is drawn.
 
 use crate::VolumeView;
 
-/// Levels that a picture really shows, and how much of it; shares are of the length of rays up to where they
-/// end.
+/// Levels that a picture shows, and their shares of the length of rays up to their ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fidelity {
     /// Number of the level that was wanted.
     pub wanted_level: u8,
-    /// Number of the finest level that was drawn; `None` when nothing was.
+    /// Number of the finest level that was drawn; `None` if nothing was.
     pub finest_shown: Option<u8>,
     /// Number of the coarsest level that was drawn.
     pub coarsest_shown: Option<u8>,
     /// Share at the wanted level.
     pub share_at_wanted: f64,
-    /// Share where no level had a block.
+    /// Share without a block of any level.
     pub share_uncovered: f64,
-    /// Share where a block of the wanted level is still to come, whatever stood in for it. Where the source has
-    /// nothing at that level, nothing is lacking.
+    /// Share in which a block of the wanted level is not yet loaded, whatever level replaced it. Where the
+    /// source has no block at that level, nothing is missing.
     pub share_lacking: f64,
 }
 
 impl Fidelity {
-    /// True when all of the picture shows the wanted level, or the best there is where the source has nothing
+    /// True if all of the picture shows the wanted level, or the best available where the source has no block
     /// at that level.
     #[must_use]
     pub fn is_complete(&self) -> bool {
@@ -30,7 +29,7 @@ impl Fidelity {
     }
 }
 
-/// How many samples came from which level, and how many should have come from a better one.
+/// Numbers of samples by level, and of samples for which a better level is not yet loaded.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownSamples {
     by_level: [u64; array::MAX_LEVELS],
@@ -45,21 +44,22 @@ impl Default for ShownSamples {
 }
 
 impl ShownSamples {
-    /// Counts samples from a block of a level, or from none; `is_lacking` where the wanted level's is to come.
+    /// Counts samples from a block of a level, or from none; `is_lacking` if the block of the wanted level is
+    /// not yet loaded.
     pub(crate) fn count(&mut self, level_index: Option<usize>, is_lacking: bool, samples: u64) {
         *level_index.map_or(&mut self.uncovered, |level_index| &mut self.by_level[level_index]) += samples;
         self.lacking += if is_lacking { samples } else { 0 };
     }
 
-    /// Counts samples where the wanted level's block is to come.
+    /// Counts samples for which the block of the wanted level is not yet loaded.
     pub(crate) fn lack(&mut self, samples: u64) {
         self.lacking += samples;
     }
 
-    /// Numbers in [`ShownSamples::words`].
+    /// Number of words in [`ShownSamples::words`].
     pub(crate) const WORDS: usize = array::MAX_LEVELS + 2;
 
-    /// All counts.
+    /// Returns all counts.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         self.by_level.into_iter().chain([self.uncovered, self.lacking])
     }
@@ -71,7 +71,7 @@ impl ShownSamples {
         Some(Self { by_level: *by_level, uncovered, lacking })
     }
 
-    /// True where no sample was counted.
+    /// True if no sample was counted.
     pub(crate) fn is_nothing(&self) -> bool {
         self.uncovered == 0 && self.by_level.iter().all(|&n| n == 0)
     }

@@ -1,8 +1,8 @@
-//! The camera to start with: a flat volume fills the picture, seen straight from its broad side; any other is seen from the front,
-//! a little right and above.
+//! Default camera: a flat volume fills the picture, seen straight from its broad side; any other is seen from
+//! the front, a little right and above.
 //!
-//! Orientation of a flat volume: where the file places its axes in the world (coordinates, a map into world space), north and up
-//! are at the top. An image without that is shown as images are: row 0 on top, column 0 left.
+//! Orientation of a flat volume: if the file places its axes in the world (coordinates, a map into world
+//! space), north and up are at the top. Otherwise it is shown as images are: row 0 on top, column 0 left.
 
 use glam::DVec3;
 use view::Projection;
@@ -10,13 +10,14 @@ use view::Projection;
 use crate::scene::volume::xyz;
 use crate::{Bounds, Camera, ImageSize, VolumeView};
 
-/// A volume of several layers is flat if its thinnest side is so many times shorter than the next one.
+/// Factor by which the thinnest side of a volume of several layers must be shorter than the next one for the
+/// volume to be flat.
 const FLAT: f64 = 8.0;
-/// Longest side that is shown whole, as a multiple of the second longest; of a longer one the middle is shown, as the whole would be a
-/// hair.
+/// Longest side that is shown whole, as a multiple of the second longest; only the middle of a longer one is
+/// shown, as the whole would be very thin.
 const LONGEST: f64 = 64.0;
 
-/// A first look at a volume in a picture of this size.
+/// Returns the default camera for a volume in a picture of this size.
 #[must_use]
 pub fn first_camera(view: &VolumeView, size: ImageSize) -> Camera {
     let edges = edges(view);
@@ -34,13 +35,13 @@ impl VolumeView {
     }
 }
 
-/// The sides of the volume along x, y, z, world space.
+/// Returns the sides of the volume along x, y, z, world space.
 fn edges(view: &VolumeView) -> [DVec3; 3] {
     let (map, counts) = (view.world_from_volume.matrix3, xyz(view.levels[0].shape));
     [0, 1, 2].map(|axis| map.col(axis) * counts[axis])
 }
 
-/// The axis that a flat volume is thin along: that of its only layer, or the thinnest by far.
+/// Returns the axis that a flat volume is thin along: the axis with only one layer, or the thinnest by far.
 fn flat_axis(view: &VolumeView) -> Option<usize> {
     let counts = xyz(view.levels[0].shape);
     let single = |axis: usize| counts[axis % 3] <= 1.0;
@@ -50,12 +51,12 @@ fn flat_axis(view: &VolumeView) -> Option<usize> {
     }
     let edges = edges(view);
     let length = |axis: usize| edges[axis % 3].length();
-    // Of several the thinnest.
+    // The thinnest, if there are several.
     let thinnest = (0..3).min_by(|&a, &b| length(a).total_cmp(&length(b)))?;
     (length(thinnest) * FLAT < length(thinnest + 1).min(length(thinnest + 2))).then_some(thinnest)
 }
 
-/// The box that is looked at: all of a volume, or the middle of a very long one.
+/// Returns the box that is framed: the whole volume, or the middle of a very long one.
 fn seen(view: &VolumeView, edges: [DVec3; 3]) -> Bounds {
     let whole = view.bounds();
     let mut lengths = edges.map(|edge| edge.length());
@@ -71,7 +72,8 @@ fn seen(view: &VolumeView, edges: [DVec3; 3]) -> Bounds {
     Bounds { min: (middle - half).into(), max: (middle + half).into() }
 }
 
-/// A camera that looks straight at the broad side of a volume flat along an axis, so near that it fills the picture.
+/// Returns a camera that looks straight at the broad side of a volume flat along an axis, so near that it
+/// fills the picture.
 fn facing(view: &VolumeView, edges: [DVec3; 3], flat: usize, size: ImageSize) -> Camera {
     let (forward, up) = stance(view, edges, flat);
     let right = forward.cross(up);
@@ -94,9 +96,10 @@ fn facing(view: &VolumeView, edges: [DVec3; 3], flat: usize, size: ImageSize) ->
     }
 }
 
-/// Line of sight and upward direction for a volume that is flat along an axis: perpendicular unit vectors.
+/// Returns the line of sight and upward direction for a volume that is flat along an axis: perpendicular unit
+/// vectors.
 fn stance(view: &VolumeView, edges: [DVec3; 3], flat: usize) -> (DVec3, DVec3) {
-    // Of two axes the one that comes first in the file, `[z, y, x]`, counts rows.
+    // The first of the two axes in the file, `[z, y, x]`, is that of rows.
     let (columns, rows) = match flat {
         0 => (1, 2),
         1 => (0, 2),

@@ -1,4 +1,4 @@
-//! Part of the volume that the camera sees, in volume space: planes that boxes are tested against.
+//! Visible part of the volume in volume space: planes that boxes are tested against.
 
 use glam::{DAffine3, DVec3, DVec4};
 
@@ -24,12 +24,12 @@ impl Frustum {
         Self::of(view, std::slice::from_ref(lens), portion)
     }
 
-    /// Returns what any of several cameras sees.
+    /// Returns the part that any of several cameras sees.
     pub(crate) fn of(view: &VolumeView, lenses: &[Lens], portion: &Portion) -> Self {
         let (mut low, mut high) = view.volume_box();
         if let Some(clip) = &portion.clip {
             let (clip_low, clip_high) = clip_in_volume(view, clip);
-            // A sample on the very edge of the box may be rounded into the block beside it.
+            // A sample on the very edge of the box may be rounded into the neighboring block.
             low = low.max(clip_low - CLIP_SLACK);
             high = high.min(clip_high + CLIP_SLACK);
         }
@@ -54,8 +54,8 @@ impl Frustum {
         self
     }
 
-    /// The part of a run of blocks `from..to` that matters to the image, in volume space, if any does: what is
-    /// drawn from them, and what the last cell of the block before takes from them.
+    /// Returns the part of a run of blocks `from..to` that affects the image, in volume space, if any does:
+    /// the region drawn from them, and the region that the last cell of the previous block takes from them.
     pub(crate) fn part_seen(
         &self,
         level: &ViewLevel,
@@ -74,7 +74,7 @@ impl Frustum {
     }
 }
 
-/// The smallest box in volume space around a box in world space.
+/// Returns the smallest box in volume space around a box in world space.
 fn clip_in_volume(view: &VolumeView, clip: &Bounds) -> (DVec3, DVec3) {
     let volume_from_world = view.world_from_volume.inverse();
     let (min, max) = (DVec3::from(clip.min), DVec3::from(clip.max));
@@ -104,7 +104,7 @@ impl FrustumPlanes {
         let front = if lens.perspective {
             plane(lens.forward, -lens.forward.dot(lens.eye), world_from_volume)
         } else {
-            // Parallel rays have no beginning.
+            // Parallel rays have no origin.
             DVec4::W
         };
         Self {
@@ -118,7 +118,7 @@ impl FrustumPlanes {
         }
     }
 
-    /// False only when no point of the box is inside; a few boxes near edges are kept needlessly.
+    /// Returns false only if no point of the box is inside; a few boxes near edges are kept needlessly.
     pub(crate) fn may_see(&self, low: DVec3, high: DVec3) -> bool {
         self.planes.iter().all(|plane| {
             let normal = plane.truncate();
@@ -128,7 +128,7 @@ impl FrustumPlanes {
     }
 }
 
-/// A world plane in volume space.
+/// Converts a world plane to volume space.
 fn plane(normal: DVec3, offset: f64, world_from_volume: &DAffine3) -> DVec4 {
     let in_volume = world_from_volume.matrix3.transpose() * normal;
     in_volume.extend(offset + normal.dot(world_from_volume.translation))

@@ -1,35 +1,36 @@
-//! Light: one lamp at the eye, so that what faces the viewer is bright whichever side of a surface it is.
+//! Lighting: a headlight at the eye, so that surfaces facing the viewer are bright on both sides.
 //!
-//! Blinn's model for a headlight: light, line of sight and the half-way vector are one, so that all depends on one
-//! cosine: that between the line of sight and the gradient of the decoded values in world space. Nothing casts a
-//! shadow. Components are those of the sRGB-encoded, premultiplied colors that everything here is composited in.
+//! Blinn's model for a headlight: light, line of sight and the half-way vector coincide, so that everything
+//! depends on one cosine: that between the line of sight and the gradient of the decoded values in world
+//! space. There are no shadows. Components are those of the sRGB-encoded, premultiplied colors that
+//! everything here is composited in.
 
 use glam::{DAffine3, DMat3, DVec3, Vec4};
 
 use crate::simd::{LANES, Simd};
 
-/// Light that comes from everywhere.
+/// Ambient light.
 const AMBIENT: f32 = 0.3;
-/// Light of the lamp, scattered evenly. With [`AMBIENT`] it leaves a color that faces the eye as it is.
+/// Diffuse light of the headlight. With [`AMBIENT`] it leaves a color that faces the eye unchanged.
 const DIFFUSE: f32 = 1.0 - AMBIENT;
-/// Light of the lamp, mirrored: white.
+/// Specular light of the headlight: white.
 const SPECULAR: f32 = 0.25;
-/// How often the squared cosine is squared again for the mirrored part: an exponent of 32.
+/// Number of times the squared cosine is squared again for the specular part: an exponent of 32.
 pub(crate) const SQUARINGS: u32 = 4;
 
-/// Parts of the light of a picture.
+/// Components of the light of a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LightShares {
-    /// Light that comes from everywhere.
+    /// Ambient light.
     pub ambient: f32,
-    /// Light of the lamp, scattered evenly.
+    /// Diffuse light of the headlight.
     pub diffuse: f32,
-    /// Light of the lamp, mirrored: white.
+    /// Specular light of the headlight: white.
     pub specular: f32,
 }
 
 impl LightShares {
-    /// Light of a strength from 0, under which colors stay as they are, to 1, the default.
+    /// Creates light of a strength from 0, which leaves colors unchanged, to 1, the default.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
     pub fn of_strength(strength: f64) -> Self {
@@ -41,20 +42,20 @@ impl LightShares {
         }
     }
 
-    /// True for light under which all colors stay as they are.
+    /// True for light that leaves all colors unchanged.
     #[must_use]
     pub fn is_flat(&self) -> bool {
         *self == Self { ambient: 1.0, diffuse: 0.0, specular: 0.0 }
     }
 
-    /// A premultiplied color as it looks under light at a cosine.
+    /// Returns a premultiplied color under light at a cosine.
     pub(crate) fn lit(&self, color: Vec4, cosine: f32) -> Vec4 {
         let mirrored = (0..=SQUARINGS).fold(cosine, |power, _| power * power) * self.specular * color.w;
         let scattered = self.ambient + self.diffuse * cosine;
         (color * scattered + mirrored).min(Vec4::splat(color.w)).with_w(color.w)
     }
 
-    /// Light of sixteen rays at these cosines.
+    /// Returns the light of sixteen rays at these cosines.
     #[inline(always)]
     pub(crate) fn at<S: Simd>(&self, simd: S, cosines: &[f32; LANES]) -> Light<S> {
         let cosine = simd.load(cosines);
@@ -89,11 +90,11 @@ impl Lamp {
         Self { gradient_in_world: volume_from_world.matrix3.transpose() }
     }
 
-    /// The cosine between a gradient in volume space and a ray's direction in world space (of unit length), without
-    /// its sign; 1 where there is no gradient.
+    /// Returns the cosine between a gradient in volume space and a ray's direction in world space (of unit
+    /// length), without its sign; 1 without a gradient.
     #[inline(always)]
     pub(crate) fn cosine(&self, gradient_in_volume: DVec3, direction: DVec3) -> f64 {
-        // Of any size without overflow: only the direction matters.
+        // Scaled first to avoid overflow: only the direction matters.
         let scaled = gradient_in_volume / gradient_in_volume.abs().max_element();
         let normal = self.gradient_in_world * scaled;
         let cosine = normal.dot(direction).abs() / normal.dot(normal).sqrt();
@@ -112,7 +113,8 @@ pub(crate) struct Metric {
     pub(crate) shares: LightShares,
 }
 
-/// Light of sixteen ways: what colors are multiplied by, and what is added for each part of opacity.
+/// Returns the light of sixteen ray segments: the factor of the colors, and the addition for each part of
+/// opacity.
 #[derive(Clone, Copy)]
 pub(crate) struct Light<S: Simd> {
     pub(crate) scattered: S::F,
@@ -123,7 +125,7 @@ pub(crate) struct Light<S: Simd> {
 impl Metric {
     pub(crate) fn new(volume_from_world: &DAffine3, step_world: f64, shares: LightShares) -> Self {
         let all = volume_from_world.matrix3;
-        // Whatever the unit of length is, squares stay far from what `f32` cannot hold.
+        // Independent of the unit of length, squares stay far from the limits of `f32`.
         let largest = all.to_cols_array().into_iter().fold(0.0, |a: f64, b| a.max(b.abs()));
         let map = all * largest.recip();
         let squares = map * map.transpose();
@@ -153,7 +155,7 @@ impl Metric {
         }
         let one = simd.splat(1.0);
         let squared = simd.div(simd.mul(along, along), square);
-        // Without a gradient, or with one beyond all measure, as if it faced the eye.
+        // Without a gradient, or with an infinite one, as if it faced the eye.
         let squared = simd.select(simd.eq(squared, squared), simd.min(squared, one), one);
         let cosine = simd.sqrt(squared);
         let mut mirrored = squared;

@@ -1,4 +1,4 @@
-//! A scene: everything that one picture needs besides the blocks.
+//! Scene: the complete description of one picture, except the blocks.
 
 pub(crate) mod camera;
 pub(crate) mod camera_path;
@@ -28,45 +28,45 @@ use crate::{
     TransferFunction, VolumeView, WireBoxes,
 };
 
-/// Everything that one picture needs besides the blocks.
+/// Complete description of one picture, except the blocks.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// Which volume.
+    /// Volume to draw.
     pub view: Arc<VolumeView>,
-    /// Seen from where.
+    /// Camera.
     pub camera: Camera,
-    /// How values become color and opacity.
+    /// Mapping of values to color and opacity.
     pub transfer: TransferFunction,
-    /// Another array that gives the colors of all that is drawn but lines; opacity stays as `transfer` says.
+    /// Another array that gives the colors of everything except lines; opacity is still that of `transfer`.
     pub color_by: Option<ColorByArray>,
     /// Surfaces in the volume, at most [`Isosurface::MAX_COUNT`]; labels have none.
     pub surfaces: Vec<Isosurface>,
     /// Planes in the volume, at most [`Slice::MAX_COUNT`].
     pub slices: Vec<Slice>,
-    /// Boxes drawn as lines where they lie, at most [`MAX_BOXES`]: dimmed by what is before them. In pictures of extreme values, which
-    /// have no depth, before these.
+    /// Boxes drawn as lines in the volume, at most [`MAX_BOXES`], dimmed by what is in front of them.
+    /// Pictures of extreme values have no depth; lines are in front of them.
     pub wires: WireBoxes,
     /// Drawing mode of everything besides surfaces and slices.
     pub mode: Mode,
-    /// Light what the transfer function shows, by the gradient of the values; surfaces always are, labels and extreme
-    /// values never.
+    /// Whether to light what the transfer function shows, by the gradient of the values; surfaces are always
+    /// lit, labels and extreme values never.
     pub is_lit: bool,
-    /// Parts of the light on what is lit.
+    /// Components of the light.
     pub light: LightShares,
     /// Pixels.
     pub size: ImageSize,
-    /// Only what lies inside is drawn (world space).
+    /// Clipping box: only its inside is drawn (world space).
     pub clip: Option<Bounds>,
-    /// Speed against exactness.
+    /// Trade-off between speed and exactness.
     pub quality: Quality,
-    /// Number of the finest level to draw, as [`crate::Demand::wanted`] says; finer blocks that are still
-    /// resident are left out, so that a picture does not depend on what was seen before.
+    /// Number of the finest level to draw, as in [`crate::Demand::wanted`]; finer blocks that are still
+    /// resident are ignored, so that a picture does not depend on earlier pictures.
     pub finest_level: u8,
 }
 
 impl Scene {
     /// # Errors
-    /// `Invalid`, naming what is wrong.
+    /// # Errors `Invalid`, with a message that names the cause.
     pub fn check(&self) -> Result<()> {
         self.size.check()?;
         self.camera.check()?;
@@ -99,20 +99,21 @@ impl Scene {
         self.view.level_index_of(self.finest_level).map(|_| ())
     }
 
-    /// The part of the volume that it shows.
+    /// Returns the part of the volume that the picture shows.
     #[must_use]
     pub fn portion(&self) -> Portion {
         Portion::of(self.clip, self.mode, &self.surfaces, self.slices.clone())
     }
 
-    /// Scene of a caster that looks up the values of the array that gives this scene its colors.
+    /// Returns the scene of a caster that looks up the values of the array that gives this scene its colors.
     pub(crate) fn color_scene(&self, color_by: &ColorByArray) -> Self {
         Self {
             view: Arc::clone(&color_by.view),
             transfer: color_by.transfer(),
             color_by: None,
             surfaces: Vec::new(),
-            // Blocks out of sight are not fetched and count as lacking nowhere, so not here either.
+            // Blocks out of sight are not fetched and do not count as missing, so they do not count here
+            // either.
             slices: self.portion().slices.unwrap_or_default(),
             wires: WireBoxes::default(),
             mode: Mode::Surfaces,

@@ -1,34 +1,34 @@
-//! Slices: planes across one axis of the volume, and which part of a volume a picture shows.
+//! Slices: planes across one axis of the volume; and the part of a volume that a picture shows.
 //!
-//! Values a person sets; how a ray meets a slice is told in `cpu/slices.rs`.
+//! Values set by the user; `cpu/slices.rs` intersects rays with slices.
 
 use array::{Error, Result};
 use view::{MAX_SLICES, Mode, SpaceAxis};
 
 use crate::{Bounds, Isosurface, VolumeView};
 
-/// A plane across one axis of the volume, opaque in the colors of the transfer function: between voxels values are
-/// interpolated, those of labels are the nearest ones. There is nothing where no value is, nor outside of the clipping
-/// box; light and the transfer function's opacity change nothing.
+/// Plane across one axis of the volume, opaque in the colors of the transfer function: values between voxels
+/// are interpolated, those of labels are the nearest ones. Nothing is drawn where a value is missing, nor
+/// outside of the clipping box; light and the transfer function's opacity have no effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slice {
-    /// The axis that it lies across.
+    /// Axis perpendicular to the plane.
     pub axis: SpaceAxis,
     /// Position on the axis, voxels of level 0: -0.5 to n - 0.5, centers at whole numbers.
     pub at: f64,
 }
 
-/// Which part of a volume a picture shows.
+/// Part of a volume that a picture shows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Portion {
-    /// Only what lies inside (world space).
+    /// Clipping box (world space).
     pub clip: Option<Bounds>,
-    /// Only what lies on these, where they are all that is drawn.
+    /// Slices, if nothing else is drawn.
     pub slices: Option<Vec<Slice>>,
 }
 
 impl Portion {
-    /// The part that a picture of these shows: slices are all that is drawn where nothing else is.
+    /// Returns the part that a picture of these shows: only slices if nothing else is drawn.
     #[must_use]
     pub fn of(clip: Option<Bounds>, mode: Mode, surfaces: &[Isosurface], slices: Vec<Slice>) -> Self {
         let are_alone = mode == Mode::Surfaces && surfaces.is_empty() && !slices.is_empty();
@@ -43,7 +43,7 @@ impl Slice {
     /// Checks the slices of one picture of a volume.
     ///
     /// # Errors
-    /// `Invalid`, naming what is wrong.
+    /// # Errors `Invalid`, with a message that names the cause.
     pub fn check_of(slices: &[Self], view: &VolumeView) -> Result<()> {
         if slices.len() > Self::MAX_COUNT {
             let (most, found) = (Self::MAX_COUNT, slices.len());

@@ -1,9 +1,9 @@
 //! Sub-volume: the box of a volume that one of several casters draws.
 //!
-//! Boxes are half-open, and where a ray passes from one to the next follows from the plane between them alone. So each
-//! sample and each meeting with a surface belongs to exactly one sub-volume, and one behind the other the sub-volumes give
-//! what a single caster would. What a sample depends on around it (the sample before, voxels around both) may lie
-//! in other sub-volumes: see [`SubVolume::needs`].
+//! Boxes are half-open, and the crossing of a ray from one to the next depends on the plane between them
+//! alone. So each sample and each crossing of a surface belongs to exactly one sub-volume, and the
+//! sub-volumes composited in depth order give the picture of a single caster. The surroundings of a sample
+//! (the sample before, voxels around both) may lie in other sub-volumes: see [`SubVolume::needs`].
 
 use glam::DVec3;
 
@@ -13,28 +13,28 @@ use crate::scene::frustum::Frustum;
 use crate::scene::mode::step_of;
 use crate::{Demand, Rect, Scene, VolumeView};
 
-/// A half-open box in volume space, `(x, y, z)`; infinite where the volume ends.
+/// Half-open box in volume space, `(x, y, z)`; infinite at the volume's ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SubVolume {
-    /// Smallest positions, which belong to it.
+    /// Smallest positions, inclusive.
     pub low: [f64; 3],
-    /// Largest positions, which do not.
+    /// Largest positions, exclusive.
     pub high: [f64; 3],
 }
 
-/// How far along its fastest axis a ray is followed beyond its sub-volume to find surfaces, voxels: the cell in which the
-/// border lies is looked through from wall to wall by both neighbors, so that they find the same.
+/// Distance along its fastest axis that a ray is followed beyond its sub-volume to find surfaces, voxels:
+/// both neighbors search the cell that contains the border completely, so that they find the same.
 const BEYOND: f64 = 2.0;
-/// More than rounding, voxels.
+/// Margin for rounding, voxels.
 const SLACK: f64 = 0.5;
 
 impl SubVolume {
-    /// All of a volume.
+    /// Returns the whole volume.
     pub const WHOLE: Self = Self { low: [f64::NEG_INFINITY; 3], high: [f64::INFINITY; 3] };
 
-    /// Best distance of a border behind the first voxel of a block, voxels. What rays of the sub-volume above the
-    /// border need in front of it is then in that block. The sub-volume below needs that block anyway, for what
-    /// follows the last voxel of the block before.
+    /// Best distance of a border behind the first voxel of a block, voxels. Everything that rays of the
+    /// sub-volume above the border need in front of it is then in that block. The sub-volume below needs that
+    /// block anyway, for the region after the last voxel of the block before.
     pub const BORDER_IN_BLOCK: f64 = BEYOND + SLACK + 1.0;
 
     /// Splits it at a plane across an axis (0 x, 1 y, 2 z); returns the part below the plane, and the rest.
@@ -52,7 +52,8 @@ impl SubVolume {
         (0..3).all(|axis| at[axis] >= self.low[axis] && at[axis] < self.high[axis])
     }
 
-    /// True where a picture of this sub-volume needs the block at `[z, y, x]` of a level: rays may look at its voxels.
+    /// True if a picture of this sub-volume needs the block at `[z, y, x]` of a level: rays may read its
+    /// voxels.
     #[must_use]
     pub fn needs(&self, scene: &Scene, level_index: usize, at: [u64; 3]) -> bool {
         let level = &scene.view.levels[level_index];
@@ -63,7 +64,8 @@ impl SubVolume {
         low.cmple(DVec3::from(self.high) + margin).all() && high.cmpgt(DVec3::from(self.low) - margin).all()
     }
 
-    /// How far beyond a sub-volume its rays may look at blocks of a level, in volume space.
+    /// Returns the distance beyond a sub-volume within which its rays may read blocks of a level, in volume
+    /// space.
     pub(crate) fn margin(scene: &Scene, level_index: usize) -> DVec3 {
         let view = &scene.view;
         let voxel = view.levels[level_index].voxel_size();
@@ -71,7 +73,7 @@ impl SubVolume {
         (step_world / view.axis_spacing_world(0)).max(voxel * BEYOND) + voxel * SLACK
     }
 
-    /// Restricts what a camera sees to this sub-volume and up to `margin` beyond, in volume space.
+    /// Restricts a camera's view to this sub-volume and up to `margin` beyond, in volume space.
     pub(crate) fn restrict(&self, frustum: Frustum, margin: DVec3) -> Frustum {
         frustum.within(DVec3::from(self.low) - margin, DVec3::from(self.high) + margin)
     }
@@ -94,7 +96,7 @@ impl SubVolume {
         let Some(color_by) = &scene.color_by else {
             return Demand { blocks: Vec::new(), pool_bytes: 0, ..whole.clone() };
         };
-        // Rays look wherever their steps lie, which are those of the scene's own levels.
+        // Rays sample at their own steps, which are those of the scene's own levels.
         let level_index = scene.view.level_index_of(scene.finest_level).unwrap_or(0);
         let margin = Self::margin(scene, level_index);
         let wider = Self {
@@ -104,10 +106,10 @@ impl SubVolume {
         wider.demand(&scene.color_scene(color_by), whole)
     }
 
-    /// The pixels whose rays may pass through it.
+    /// Returns the pixels whose rays may pass through it.
     ///
     /// # Errors
-    /// `Invalid` for an impossible camera.
+    /// # Errors `Invalid` for an invalid camera.
     pub fn footprint(&self, scene: &Scene) -> array::Result<Rect> {
         let lens = Lens::new(&scene.camera, scene.size)?;
         let frustum = Frustum::new(&scene.view, &lens, &scene.portion());
@@ -131,14 +133,14 @@ impl SubVolume {
         Ok(around(least, most, &whole))
     }
 
-    /// How far, in steps, rays are followed beyond its borders to find surfaces.
+    /// Returns the distance, in steps, that rays are followed beyond its borders to find surfaces.
     #[inline(always)]
     pub(crate) fn beyond(step: DVec3, voxels_per_volume: DVec3) -> f64 {
         (BEYOND / (step * voxels_per_volume).abs().max_element()).max(1.0)
     }
 }
 
-/// The pixels that a box in pixels touches, and one more on each side; aligned as rays are cast.
+/// Returns the pixels that a box in pixels touches, and one more on each side; aligned to ray packets.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the image")]
 fn around(least: [f64; 2], most: [f64; 2], whole: &Rect) -> Rect {
     const SIDE: f64 = PACKET_SIDE as f64;
@@ -162,8 +164,8 @@ impl VolumeView {
 }
 
 impl crate::ViewLevel {
-    /// Returns the starts of the nearest blocks below and above a place along an axis (0 x, 1 y, 2 z), each
-    /// moved on by `behind` voxels; all in volume space.
+    /// Returns the starts of the nearest blocks below and above a position along an axis (0 x, 1 y, 2 z),
+    /// each moved on by `behind` voxels; all in volume space.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "voxel indices stay below 2^53")]
     pub fn block_starts_around(&self, axis: usize, at: f64, behind: f64) -> [f64; 2] {

@@ -1,6 +1,6 @@
-//! Isosurfaces: where the decoded values of a volume cross one value.
+//! Isosurfaces: the surfaces at which the decoded values of a volume cross one value.
 //!
-//! Values a person sets; how they are found on a ray is told in `isosurface/hits/mod.rs`.
+//! Values set by the user; `isosurface/hits/mod.rs` intersects rays with surfaces.
 
 use array::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use view::MAX_SURFACES;
 
 use crate::VolumeView;
 
-/// All places at which the volume has one value, as a lit surface.
+/// Surface of all positions with one value, lit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Isosurface {
     /// Decoded value.
@@ -28,7 +28,7 @@ impl Isosurface {
     /// Checks the surfaces of one picture of a volume.
     ///
     /// # Errors
-    /// `Invalid`, naming what is wrong: labels and packed colors have no isosurfaces.
+    /// # Errors `Invalid`, with a message that names the cause: labels and packed colors have no isosurfaces.
     pub fn check_of(surfaces: &[Self], view: &VolumeView) -> Result<()> {
         if !view.meaning.is_continuous() && !surfaces.is_empty() {
             return Err(Error::invalid(

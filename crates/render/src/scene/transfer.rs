@@ -1,30 +1,30 @@
-//! The transfer function: how decoded values become color and opacity.
+//! Transfer function: the mapping of decoded values to color and opacity.
 //!
-//! A value the person sets and links carry. Opacity is piecewise linear between control points and holds
-//! beyond the outermost ones; color comes from a map spread over a range and holds beyond it. To hide values
-//! outside a range, end the opacity points with zeros.
+//! A value that the user sets and links contain. Opacity is piecewise linear between control points and
+//! constant beyond the outermost ones; color comes from a map spread over a range and is constant beyond it.
+//! To hide values outside a range, end the opacity points with zeros.
 
 use array::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::scene::color_map::{COLORS, color_map_names, color_map_table};
 
-/// A control point: this opacity at this decoded value.
+/// Control point: an opacity at a decoded value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpacityPoint {
     /// Decoded value.
     pub value: f64,
-    /// Opacity of matter as thick as the smallest voxel spacing of level 0; 0 to 1.
+    /// Opacity of a layer as thick as the smallest voxel spacing of level 0; 0 to 1.
     pub opacity: f64,
 }
 
-/// How decoded values become color and opacity; see the module.
+/// Mapping of decoded values to color and opacity; see the module.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TransferFunction {
     /// Name of the color map; see [`color_map_names`].
     #[serde(rename = "colour_map")]
     pub color_map: String,
-    /// Runs the color map from high to low.
+    /// Reverses the color map.
     #[serde(default)]
     pub reversed: bool,
     /// Decoded values at the ends of the color map, the low one first.
@@ -33,15 +33,15 @@ pub struct TransferFunction {
     pub opacity: Vec<OpacityPoint>,
 }
 
-/// Room for the opacity before a step at the lowest value, as a share of all values between which anything changes: some entries of the
-/// table.
+/// Margin for the opacity before a step at the lowest value, as a share of the span of values in which
+/// anything changes: some entries of the table.
 const ROOM_BEFORE_STEP: f64 = 1.0 / 512.0;
 
 impl TransferFunction {
-    /// Most control points.
+    /// Most control points of a transfer function.
     pub const MAX_POINTS: usize = 256;
 
-    /// A first guess for values between `low` and `high`: viridis, the lowest tenth hidden, then an even
+    /// Returns a default for values between `low` and `high`: viridis, the lowest tenth hidden, then an even
     /// rise to `opacity`.
     #[must_use]
     pub fn ramp(low: f64, high: f64, opacity: f64) -> Self {
@@ -55,7 +55,7 @@ impl TransferFunction {
         }
     }
 
-    /// Every label but 0 visible with this opacity.
+    /// Returns a transfer function that shows every label but 0 with this opacity.
     #[must_use]
     pub fn labels(opacity: f64) -> Self {
         let point = |value, opacity| OpacityPoint { value, opacity };
@@ -63,7 +63,7 @@ impl TransferFunction {
             color_map: "labels".into(),
             reversed: false,
             range: [0.0, 255.0],
-            // Negative labels are things too: values below the first point have its opacity.
+            // Negative labels are objects too: values below the first point have its opacity.
             opacity: vec![
                 point(-1.0, opacity),
                 point(-0.5, opacity),
@@ -74,10 +74,10 @@ impl TransferFunction {
         }
     }
 
-    /// Checks a transfer function from outside.
+    /// Checks a transfer function from an untrusted source.
     ///
     /// # Errors
-    /// `Invalid`, naming what is wrong.
+    /// # Errors `Invalid`, with a message that names the cause.
     pub fn check(&self) -> Result<()> {
         if !color_map_names().contains(&self.color_map.as_str()) {
             return Err(Error::invalid(format!(
@@ -87,7 +87,7 @@ impl TransferFunction {
             )));
         }
         let [low, high] = self.range;
-        // The width is divided by: it and what is left of it must be numbers.
+        // The width is a divisor: the width and the quotient must be finite.
         let width = high - low;
         if !(width > 0.0 && width.is_finite() && width.recip().is_finite()) {
             return Err(Error::invalid(format!("expected a range from low to high, found {:?}", self.range)));
@@ -109,7 +109,7 @@ impl TransferFunction {
         Ok(())
     }
 
-    /// Opacity of a decoded value; 0 for NaN. At a step the right-hand side counts.
+    /// Returns the opacity of a decoded value; 0 for NaN. At a step the right-hand side counts.
     #[must_use]
     pub fn opacity_at(&self, value: f64) -> f64 {
         let after = self.opacity.partition_point(|p| p.value <= value);
@@ -126,8 +126,9 @@ impl TransferFunction {
         }
     }
 
-    /// The values between which anything changes: the hull of the range and the control points. Where it begins with a step, it has
-    /// room for the opacity before the step, which is that of all lower values.
+    /// Returns the span of values in which anything changes: the hull of the range and the control points. If
+    /// it begins with a step, it has a margin for the opacity before the step, which is that of all lower
+    /// values.
     pub(crate) fn domain(&self) -> [f64; 2] {
         let values = self.opacity.iter().map(|p| p.value);
         let [low, high] = values.fold(self.range, |[low, high], v| [low.min(v), high.max(v)]);
@@ -137,7 +138,7 @@ impl TransferFunction {
         [if is_step && (low - room).is_finite() { low - room } else { low }, high]
     }
 
-    /// The map's colors as 0 to 1, in the direction of use.
+    /// Returns the map's colors as 0 to 1, in the direction of use.
     pub(crate) fn colors(&self) -> Vec<[f32; 3]> {
         let table = color_map_table(&self.color_map).unwrap_or([[0; 3]; COLORS]);
         let mut colors: Vec<_> = table.iter().map(|c| c.map(|v| f32::from(v) / 255.0)).collect();
@@ -147,14 +148,14 @@ impl TransferFunction {
         colors
     }
 
-    /// sRGB color of a decoded value, interpolated in the map.
+    /// Returns the sRGB color of a decoded value, interpolated in the map.
     #[must_use]
     pub fn color_at(&self, value: f64) -> [f32; 3] {
         interpolate(&self.colors(), self.range, value)
     }
 }
 
-/// The color at the place of `value` in `range`, interpolated linearly.
+/// Returns the color at the place of `value` in `range`, interpolated linearly.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the table")]
 pub(crate) fn interpolate(colors: &[[f32; 3]], [low, high]: [f64; 2], value: f64) -> [f32; 3] {
     let last = colors.len() - 1;

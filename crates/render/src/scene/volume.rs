@@ -1,6 +1,7 @@
-//! An array seen as a volume: which axes are space, where every level's voxels and blocks lie.
+//! Array seen as a volume: the assignment of spatial axes, and the positions of every level's voxels and
+//! blocks.
 //!
-//! Geometry only; no voxels. One view is one array at one place along its other axes (time, channel).
+//! Geometry only; no voxels. One view is one array at one position along its other axes (time, channel).
 //!
 //! Two spaces: *world*, and *volume*: positions in voxels of level 0, `(x, y, z)`, voxel centers at whole
 //! numbers, so that the volume is the box from -0.5 to n - 0.5. A level's own voxel positions follow from
@@ -14,13 +15,13 @@ use glam::{DAffine3, DMat3, DVec3};
 
 use crate::Bounds;
 
-/// Most blocks of one level in one view: what fits beside the level in a 64-bit number.
+/// Most blocks of one level in one view: the number that fits beside the level in a 64-bit number.
 const MAX_BLOCKS: u64 = 1 << 56;
-/// Most blocks of the coarsest level: it is wanted whatever it costs, so all of it may be listed. As many as a volume of
-/// 64 voxels a side has where every voxel is a block of its own.
+/// Most blocks of the coarsest level of a view: it is always wanted, so all of its blocks may be listed. As
+/// many as a volume of 64 voxels a side has if every voxel is a block of its own.
 const MAX_COARSEST_BLOCKS: u64 = 1 << 18;
 
-/// Longest side of a block, voxels: positions within one are `f32`.
+/// Longest side of a block, voxels: positions within a block are `f32`.
 pub(crate) const MAX_BLOCK_SIDE: u64 = 1 << 21;
 
 /// One resolution of a [`VolumeView`].
@@ -28,7 +29,7 @@ pub(crate) const MAX_BLOCK_SIDE: u64 = 1 << 21;
 pub struct ViewLevel {
     /// Its number in the array's description.
     pub number: u8,
-    /// How it was made.
+    /// Method by which it was computed.
     pub origin: LevelOrigin,
     /// Voxels `[z, y, x]`.
     pub shape: [u64; 3],
@@ -42,31 +43,31 @@ pub struct ViewLevel {
     pub(crate) scale: DVec3,
     pub(crate) shift: DVec3,
     inverse_scale: DVec3,
-    /// Place of this view in the array's block grid; the entries of spatial axes are 0.
+    /// Position of this view in the array's block grid; the entries of spatial axes are 0.
     grid_origin: Vec<u64>,
     array_grid: Vec<u64>,
     array_shape: Vec<u64>,
     array_block: Vec<u64>,
-    /// Offset of the view in its block along the axes that are not space.
+    /// Offset of the view in its block along the non-spatial axes.
     pub(crate) offset_in_block: Vec<usize>,
 }
 
 /// An array seen as a volume; see the module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VolumeView {
-    /// Finest first; where two have the same resolution, a sampled one (or one of corners) comes last.
+    /// Levels, finest first; of two with the same resolution, a sampled one (or one of corners) comes last.
     pub levels: Vec<ViewLevel>,
-    /// Type as which stored elements are read; see [`Decoding::meant`].
+    /// Type as which stored elements are interpreted; see [`Decoding::meant`].
     pub dtype: DType,
-    /// How stored values become the meant ones.
+    /// Conversion of stored values to physical values.
     pub decoding: Decoding,
     /// Intensities are interpolated, labels are not.
     pub meaning: Meaning,
-    /// World position of a volume position.
+    /// Map from volume positions to world positions.
     pub world_from_volume: DAffine3,
-    /// Place along the axes that are not space; 0 on those that are.
+    /// Position along the non-spatial axes; 0 on spatial ones.
     pub position: Vec<u64>,
-    /// Rows run downward, as those of images do: see [`crate::first_camera`].
+    /// True if rows run downward, as those of images do: see [`crate::first_camera`].
     pub(crate) has_image_rows: bool,
     dataset: DatasetId,
     generation: Generation,
@@ -76,14 +77,14 @@ pub struct VolumeView {
 }
 
 impl VolumeView {
-    /// The array numbered `array` as a volume. `position` has one entry per axis (those of spatial axes are
-    /// ignored) or none at all, which means 0 everywhere. Absent spatial axes are one voxel thick; an array
-    /// without any takes its last three axes as z, y, x.
+    /// Creates the view of the array numbered `array` as a volume. `position` has one entry per axis (those
+    /// of spatial axes are ignored) or none at all, which means 0 everywhere. Absent spatial axes are one
+    /// voxel thick; an array without any takes its last three axes as z, y, x.
     ///
     /// # Errors
-    /// `NotFound` without such an array; `Invalid` when the position lies outside; `Corrupt` when a level's
-    /// map to world space cannot be inverted; `Unsupported` beyond 2^56 blocks, or beyond
-    /// 2^18 of the coarsest level.
+    /// # Errors `NotFound` if there is no such array; `Invalid` if the position lies outside; `Corrupt` if a
+    /// level's map to world space cannot be inverted; `Unsupported` beyond 2^56 blocks, or beyond 2^18 of the
+    /// coarsest level.
     pub fn new(dataset: &Dataset, array: u32, position: &[u64]) -> Result<Self> {
         let info = dataset.array(array)?;
         info.check()?;
@@ -140,7 +141,7 @@ impl VolumeView {
         })
     }
 
-    /// The box around the volume in world space.
+    /// Returns the box around the volume in world space.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
         let (low, high) = self.volume_box();
@@ -155,17 +156,18 @@ impl VolumeView {
         Bounds { min: min.into(), max: max.into() }
     }
 
-    /// Place of a level in [`VolumeView::levels`] by its number in the array's description.
+    /// Returns the index of a level in [`VolumeView::levels`] by its number in the array's description.
     ///
     /// # Errors
-    /// `Invalid` when there is no such level.
+    /// # Errors `Invalid` if there is no such level.
     pub fn level_index_of(&self, number: u8) -> Result<usize> {
         self.levels.iter().position(|l| l.number == number).ok_or_else(|| {
             Error::invalid(format!("expected a level below {}, found {number}", self.levels.len()))
         })
     }
 
-    /// Smallest distance of neighboring voxels at this level, world units; axes of one voxel do not count.
+    /// Returns the smallest distance of neighboring voxels at this level, world units; axes of one voxel do
+    /// not count.
     #[must_use]
     pub fn spacing_world(&self, level_index: usize) -> f64 {
         let per_axis = self.axis_spacing_world(level_index);
@@ -174,9 +176,9 @@ impl VolumeView {
         if smallest.is_finite() { smallest } else { per_axis.min_element() }
     }
 
-    /// Distance of samples for a picture whose finest blocks are of this level, world units: the smallest voxel
-    /// spacing times `multiple`. Bounded from below, so that a ray along a much longer spacing does not take
-    /// hundreds of samples per voxel.
+    /// Returns the distance of samples for a picture whose finest blocks are of this level, world units: the
+    /// smallest voxel spacing times `multiple`. Bounded from below, so that a ray along a much longer spacing
+    /// does not take hundreds of samples per voxel.
     #[must_use]
     pub fn step_world(&self, level_index: usize, multiple: f64) -> f64 {
         const MOST_PER_VOXEL_SIDE: f64 = 4.0;
@@ -187,7 +189,7 @@ impl VolumeView {
         (self.spacing_world(level_index) * multiple).max(shortest)
     }
 
-    /// The key of the block at `[z, y, x]` of the grid of a level.
+    /// Returns the key of the block at `[z, y, x]` of the grid of a level.
     #[must_use]
     pub fn key(&self, level_index: usize, at: [u64; 3]) -> BlockKey {
         let level = &self.levels[level_index];
@@ -207,7 +209,8 @@ impl VolumeView {
         }
     }
 
-    /// Level index and place `[z, y, x]` in its grid of a block; `None` when it is not part of this view.
+    /// Returns the level index of a block and its position `[z, y, x]` in the grid; `None` if it is not part
+    /// of this view.
     #[must_use]
     pub fn locate(&self, key: &BlockKey) -> Option<(usize, [u64; 3])> {
         if (key.dataset, key.generation, key.array) != (self.dataset, self.generation, self.array) {
@@ -229,18 +232,18 @@ impl VolumeView {
         (rest == 0).then(|| (level_index, self.axes.map(|a| a.map_or(0, |a| place[a]))))
     }
 
-    /// The volume's box in volume space: half a voxel around the outermost centers.
+    /// Returns the volume's box in volume space: half a voxel around the outermost centers.
     pub(crate) fn volume_box(&self) -> (DVec3, DVec3) {
         (DVec3::splat(-0.5), xyz(self.levels[0].shape) - 0.5)
     }
 
-    /// World length of one voxel of a level along x, y, z.
+    /// Returns the world length of one voxel of a level along x, y, z.
     pub(crate) fn axis_spacing_world(&self, level_index: usize) -> DVec3 {
         let m = self.world_from_volume.matrix3;
         DVec3::new(m.x_axis.length(), m.y_axis.length(), m.z_axis.length()) / self.levels[level_index].scale
     }
 
-    /// Which of x, y, z have more than one voxel at level 0.
+    /// Returns which of x, y, z have more than one voxel at level 0.
     pub(crate) fn thick_axes(&self) -> [bool; 3] {
         let [z, y, x] = self.levels[0].shape;
         [x > 1, y > 1, z > 1]
@@ -280,7 +283,7 @@ impl ViewLevel {
         } else {
             None
         };
-        // Without a usable map of its own a level lies as its factors say, boxes upon boxes.
+        // Without a usable map of its own, a level is placed by its downsampling factors.
         let (scale, shift) = aligned.unwrap_or((factor.recip(), (factor.recip() - 1.0) * 0.5));
         Ok(Self {
             number: u8::try_from(number).map_err(|_| Error::unsupported("expected at most 64 levels"))?,
@@ -300,7 +303,8 @@ impl ViewLevel {
         })
     }
 
-    /// Elements per axis of the array of the block at a place of the view's grid, clipped to the level.
+    /// Returns the shape in elements of the array's block at a position of the view's grid, clipped to the
+    /// level.
     pub(crate) fn array_block_shape(&self, axes: &[Option<usize>; 3], at: [u64; 3]) -> Vec<usize> {
         let mut place = self.grid_origin.clone();
         for (axis, &p) in axes.iter().zip(&at) {
@@ -317,18 +321,18 @@ impl ViewLevel {
             .collect()
     }
 
-    /// Bytes of all blocks of this level in this view, as stored, saturating.
+    /// Returns the bytes of all blocks of this level in this view, as stored, saturating.
     #[must_use]
     pub fn size_bytes(&self, dtype: DType) -> u64 {
         self.shape.iter().fold(dtype.size_bytes() as u64, |n, &v| n.saturating_mul(v))
     }
 
-    /// Place of a block in the order of the grid.
+    /// Returns the index of a block in the order of the grid.
     pub(crate) fn linear(&self, at: [u64; 3]) -> u64 {
         (at[0] * self.grid[1] + at[1]) * self.grid[2] + at[2]
     }
 
-    /// Voxels `[z, y, x]` of the block at a place in the grid, clipped to the level.
+    /// Returns the shape in voxels `[z, y, x]` of the block at a position in the grid, clipped to the level.
     pub(crate) fn block_shape(&self, at: [u64; 3]) -> [usize; 3] {
         [0, 1, 2].map(|a| {
             let count = self.block[a].min(self.shape[a].saturating_sub(at[a] * self.block[a]));
@@ -336,13 +340,13 @@ impl ViewLevel {
         })
     }
 
-    /// Position in this level's voxels.
+    /// Converts a volume position to this level's voxels.
     pub(crate) fn voxel_from_volume(&self, p: DVec3) -> DVec3 {
         p * self.scale + self.shift
     }
 
-    /// The block that holds a volume position, and the position in that block's voxels `(x, y, z)`.
-    /// Beyond the outermost voxels it is the outermost block's, and the position lies outside it.
+    /// Returns the block that holds a volume position, and the position in that block's voxels `(x, y, z)`.
+    /// For positions beyond the outermost voxels it is the outermost block, and the position lies outside it.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
@@ -360,7 +364,7 @@ impl ViewLevel {
         (at, voxel - start)
     }
 
-    /// Scale and shift `(x, y, z)` from volume positions to a block's voxels.
+    /// Returns scale and shift `(x, y, z)` from volume positions to a block's voxels.
     #[inline]
     #[expect(clippy::cast_precision_loss, reason = "voxel indices stay below 2^53")]
     pub(crate) fn local_map(&self, at: [u64; 3]) -> (DVec3, DVec3) {
@@ -368,15 +372,15 @@ impl ViewLevel {
         (self.scale, self.shift - DVec3::from_array(start))
     }
 
-    /// A volume position in a block's voxels.
+    /// Converts a volume position to a block's voxels.
     #[inline]
     pub(crate) fn local(&self, at: [u64; 3], volume: DVec3) -> DVec3 {
         let (scale, shift) = self.local_map(at);
         volume * scale + shift
     }
 
-    /// The box in volume space that a block is drawn in: from its first voxel to the next block's, and out to
-    /// infinity at the volume's ends.
+    /// Returns the box in volume space that a block is drawn in: from its first voxel to the next block's,
+    /// and to infinity at the volume's ends.
     #[inline]
     #[expect(clippy::cast_precision_loss, reason = "voxel indices stay below 2^53")]
     pub(crate) fn block_box(&self, at: [u64; 3]) -> (DVec3, DVec3) {
@@ -398,13 +402,13 @@ impl ViewLevel {
         self.inverse_scale.abs()
     }
 
-    /// Geometric mean of voxels spanned per axis: what levels are ordered by.
+    /// Returns the geometric mean of voxels spanned per axis, by which levels are ordered.
     fn coarseness(&self) -> f64 {
         self.factor.x * self.factor.y * self.factor.z
     }
 }
 
-/// Returns where a position of level 0 lies in a level, on the axes that are not space; 0 on those that are.
+/// Returns the position in a level of a position of level 0, on the non-spatial axes; 0 on spatial ones.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -419,7 +423,7 @@ fn place_in_level(level: &Level, axes: &[Option<usize>; 3], position: &[u64]) ->
     (0..position.len()).map(|axis| if axes.contains(&Some(axis)) { 0 } else { place(axis) }).collect()
 }
 
-/// `[z, y, x]` as `(x, y, z)`.
+/// Converts `[z, y, x]` to `(x, y, z)`.
 #[expect(clippy::cast_precision_loss, reason = "voxel counts stay below 2^53")]
 pub(crate) fn xyz(zyx: [u64; 3]) -> DVec3 {
     DVec3::new(zyx[2] as f64, zyx[1] as f64, zyx[0] as f64)
@@ -429,9 +433,10 @@ fn has_space(info: &ArrayInfo) -> bool {
     info.spatial_axes().iter().any(Option::is_some)
 }
 
-/// Whether rows run downward and slices away from the viewer. They do unless the file places them: by coordinates of its axes, by an
-/// affine map that turns or mirrors, or by axes named as those of maps of the Earth are. The coordinates of microscopy's images
-/// (OME-Zarr) say how far rows are apart, and rows run downward all the same.
+/// Returns whether rows run downward and slices away from the viewer. They do unless the file places them: by
+/// coordinates of its axes, by an affine map that turns or mirrors, or by axes named as those of maps of the
+/// Earth are. Coordinates of microscopy images (OME-Zarr) give the spacing of rows only, so rows still run
+/// downward.
 fn has_image_rows(dataset: &Dataset, info: &ArrayInfo) -> bool {
     const NORTHWARDS: [&str; 10] =
         ["lat", "latitude", "rlat", "nlat", "south_north", "north", "northing", "nj", "j", "yc"];
@@ -485,8 +490,8 @@ pub(crate) fn to_glam(map: &Affine) -> DAffine3 {
     DAffine3 { matrix3: DMat3::from_cols(column(0), column(1), column(2)), translation: column(3) }
 }
 
-/// World from volume. An axis of one voxel gets the thickness of the smallest spacing of the others, so that
-/// a plane is a plane whatever its units.
+/// Returns the map from volume to world. An axis of one voxel gets the smallest spacing of the others as its
+/// thickness, so that a plane stays thin in any units.
 fn world_map(info: &ArrayInfo, axes: &[Option<usize>; 3]) -> Result<DAffine3> {
     let level = &info.levels[0];
     let mut map = if has_space(info) { to_glam(&level.world_from_voxel) } else { DAffine3::IDENTITY };
@@ -520,8 +525,8 @@ fn thicken(map: &mut DAffine3, shape: [u64; 3]) {
     }
 }
 
-/// Scale and shift per axis from volume to a level's voxels; `None` when the level's map is not a scaled and
-/// shifted form of level 0's.
+/// Returns scale and shift per axis from volume to a level's voxels; `None` if the level's map is not a
+/// scaled and shifted form of level 0's.
 fn aligned_map(
     level: &Affine,
     axes: &[Option<usize>; 3],
@@ -550,7 +555,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A data set of one array with the given axes and levels.
+    /// Returns a data set of one array with the given axes and levels.
     pub(crate) fn dataset(kinds: &[AxisKind], dtype: DType, levels: Vec<Level>) -> Dataset {
         let axes = kinds
             .iter()

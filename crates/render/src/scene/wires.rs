@@ -1,4 +1,4 @@
-//! Boxes drawn as lines where they lie in the volume.
+//! Boxes drawn as lines in the volume.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::Bounds;
 /// Most boxes of a scene.
 pub const MAX_BOXES: usize = 4_096;
 
-/// A box that is drawn as lines.
+/// Box that is drawn as lines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WireBox {
     /// Position and size, world space.
@@ -16,5 +16,5 @@ pub struct WireBox {
     pub color: [u8; 3],
 }
 
-/// Boxes, at most [`MAX_BOXES`]; the last are drawn last.
+/// Boxes, at most [`MAX_BOXES`], drawn in order.
 pub type WireBoxes = Arc<[WireBox]>;

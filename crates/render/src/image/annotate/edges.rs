@@ -1,4 +1,4 @@
-//! The edges of the volume's box, and what each axis spans beside one of them.
+//! Edges of the volume's box, and labels of the axes beside them.
 
 use glam::{DVec2, DVec3};
 
@@ -9,14 +9,14 @@ use crate::scene::camera::{Bounds, Lens};
 
 /// Share of the distance to the target; lines nearer to the eye than this are not drawn.
 const NEAR_SHARE: f64 = 1e-3;
-/// Places along an edge where its label is tried, in this order, as shares of the edge.
+/// Positions along an edge where its label is tried, in this order, as shares of the edge.
 const SHARES: [f64; 5] = [0.5, 0.35, 0.65, 0.2, 0.8];
-/// How far from the edge it is tried, each as a factor of what is usual.
+/// Distances from the edge at which a label is tried, as factors of the usual distance.
 const FACTORS: [f64; 3] = [1.0, 2.2, 3.4];
-/// Around a label this much is left free, heights of letters.
+/// Margin that is left free around a label, heights of letters.
 const GAP: f64 = 0.2;
 
-/// An edge that is seen.
+/// Visible edge.
 pub(super) struct Edge {
     /// Ends of the visible part, in the image.
     ends: [DVec2; 2],
@@ -24,7 +24,7 @@ pub(super) struct Edge {
     whole: [DVec3; 2],
 }
 
-/// The edges along each axis that are seen.
+/// Visible edges along each axis.
 pub(super) type Edges = [Vec<Edge>; 3];
 
 /// Corner `number` of a box: bit 0 is x, bit 1 y, bit 2 z.
@@ -34,7 +34,7 @@ fn corner(bounds: &Bounds, number: usize) -> DVec3 {
     }))
 }
 
-/// Draws them.
+/// Draws the edges.
 pub(super) fn draw(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes) -> Edges {
     let bounds = &notes.bounds;
     let size = pen.image.size;
@@ -57,7 +57,8 @@ pub(super) fn draw(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes) -> Edges {
     })
 }
 
-/// Labels each axis beside an edge where nothing is written yet, and no line of another axis passes; one that has no such place has none.
+/// Labels each axis beside an edge where nothing is written yet and no line of another axis passes; an axis
+/// without such a place gets no label.
 pub(super) fn label(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, edges: &Edges) {
     let center = place(lens, pen.image.size, notes.bounds.center().into());
     for axis in 0..3 {
@@ -79,9 +80,10 @@ fn spanned(notes: &Notes, axis: usize) -> ([f64; 2], &str) {
     }
 }
 
-/// Marks round coordinates along the edge of each axis that lies farthest out, with their numbers where there is room.
+/// Draws ticks at round coordinates along the outermost edge of each axis, with their numbers where there is
+/// room.
 pub(super) fn ticks(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, edges: &Edges) {
-    /// Least distance of marks, heights of letters.
+    /// Smallest distance of ticks, heights of letters.
     const APART: f64 = 5.0;
     let (letters, size) = (f64::from(pen.writer.letters()), pen.image.size);
     let center = place(lens, size, notes.bounds.center().into());
@@ -112,7 +114,8 @@ pub(super) fn ticks(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, edges: &Edges
     }
 }
 
-/// Beside the edge whose middle lies farthest out, so that nothing is behind the text, if there is room; else beside another.
+/// Places the label beside the edge whose middle lies farthest out, so that nothing is behind the text, if
+/// there is room; else beside another edge.
 fn free_place(
     pen: &Pen<'_>,
     label: &str,
@@ -121,7 +124,7 @@ fn free_place(
     center: DVec2,
 ) -> Option<(DVec2, TextPlace)> {
     let letters = f64::from(pen.writer.letters());
-    // Of an axis that is looked along nothing can be said at its edges.
+    // An axis along the line of sight gets no label.
     let is_long = |ends: &&[DVec2; 2]| ends[0].distance(ends[1]) >= 2.0 * letters;
     let mut own: Vec<&[DVec2; 2]> = edges[axis].iter().map(|edge| &edge.ends).filter(is_long).collect();
     let out = |ends: &[DVec2; 2]| ((ends[0] + ends[1]) / 2.0).distance_squared(center);
@@ -140,7 +143,7 @@ fn free_place(
     places.into_iter().find(|&(at, place)| is_free(pen, label, at, place, edges))
 }
 
-/// Whether nothing is written where a label would be, and no edge crosses it.
+/// Returns whether a label's area is free of text and no edge crosses it.
 fn is_free(pen: &Pen<'_>, label: &str, at: DVec2, place: TextPlace, edges: &Edges) -> bool {
     let (_, mut area) = pen.room(label, at, place);
     let gap = DVec2::splat(GAP * f64::from(pen.writer.letters()));
@@ -149,7 +152,7 @@ fn is_free(pen: &Pen<'_>, label: &str, at: DVec2, place: TextPlace, edges: &Edge
     !crossed && !pen.taken.iter().any(|taken| taken.meets(&area))
 }
 
-/// Whether a line passes a rectangle (Liang and Barsky 1984).
+/// Returns whether a line passes a rectangle (Liang and Barsky 1984).
 fn passes(a: DVec2, b: DVec2, from: DVec2, to: DVec2) -> bool {
     let along = b - a;
     let (mut enters, mut leaves) = (0f64, 1f64);
@@ -177,7 +180,7 @@ fn place(lens: &Lens, size: ImageSize, point: DVec3) -> DVec2 {
     DVec2::new((across + 1.0) / 2.0 * f64::from(size.width), (1.0 - upward) / 2.0 * f64::from(size.height))
 }
 
-/// The part of a line that lies `near` before the eye and farther; all of it where rays are parallel.
+/// Returns the part of a line at least `near` in front of the eye; all of it if rays are parallel.
 fn beyond(lens: &Lens, a: DVec3, b: DVec3, near: f64) -> Option<[DVec3; 2]> {
     let depth = |point: DVec3| (point - lens.eye).dot(lens.forward) - near;
     let (from, to) = (depth(a), depth(b));
@@ -191,12 +194,13 @@ fn beyond(lens: &Lens, a: DVec3, b: DVec3, near: f64) -> Option<[DVec3; 2]> {
     Some(if from > 0.0 { [a, crossing] } else { [crossing, b] })
 }
 
-/// The two faces at an edge along `axis` that begins at a corner: axis of the face, and whether it is the high one.
+/// Returns the two faces at an edge along `axis` that begins at a corner: axis of the face, and whether it is
+/// the high one.
 fn faces_at(number: usize, axis: usize) -> impl Iterator<Item = (usize, bool)> {
     (0..3).filter(move |&other| other != axis).map(move |other| (other, number >> other & 1 == 1))
 }
 
-/// Whether the outside of a face is turned to the eye.
+/// Returns whether the outside of a face is turned to the eye.
 fn is_seen(lens: &Lens, bounds: &Bounds, (axis, is_high): (usize, bool)) -> bool {
     let (eye, forward) = (lens.eye.to_array()[axis], lens.forward.to_array()[axis]);
     match (lens.perspective, is_high) {

@@ -6,7 +6,7 @@ use glam::DVec2;
 use super::text::TextPlace;
 use super::{Area, Depth, Notes, Pen, number_text};
 
-/// A color, and what it stands for.
+/// Entry of the color key: a color and its meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LegendKey {
     /// sRGB.
@@ -26,12 +26,12 @@ impl LegendKey {
 /// Distance of rows, in heights of letters.
 const SPACING: f64 = 1.5;
 
-/// Draws them; rows that do not fit are left out.
+/// Draws the entries; rows that do not fit are left out.
 pub(super) fn draw(pen: &mut Pen<'_>, notes: &Notes) {
     let letters = f64::from(pen.writer.letters());
     let (_, height) = pen.size();
     let mut at = DVec2::new(1.5 * letters, 1.5 * letters);
-    // The scale bar stands below.
+    // The scale bar is below.
     let lowest = height as f64 - 4.5 * letters;
     if !notes.title.is_empty() {
         pen.write(&notes.title, at, TextPlace::Left);
@@ -47,7 +47,7 @@ pub(super) fn draw(pen: &mut Pen<'_>, notes: &Notes) {
     }
 }
 
-/// A square beside whose middle a row of text stands.
+/// Draws a square with a row of text beside its middle.
 #[expect(clippy::cast_possible_truncation, reason = "within the image")]
 fn square(pen: &mut Pen<'_>, at: DVec2, side: f64, color: [u8; 3]) {
     let color = color.map(|c| f32::from(c) / 255.0);

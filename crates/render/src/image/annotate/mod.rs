@@ -29,9 +29,10 @@ pub struct Notes {
     pub bounds: Bounds,
     /// Names of the axes x, y, z.
     pub axes: [String; 3],
-    /// Units of world space; empty where unknown.
+    /// Units of world space; empty if unknown.
     pub world_units: String,
-    /// Ranges of the axes x, y, z that are not drawn to scale; `None` where an axis spans what the box spans.
+    /// Ranges of the axes x, y, z that are not drawn to scale; `None` for an axis that spans the range of the
+    /// box.
     pub spans: [Option<Span>; 3],
     /// Name and units of the values, written over the legend.
     pub values: String,
@@ -39,20 +40,20 @@ pub struct Notes {
     pub title: String,
     /// Meanings of colors that are not on a scale, such as those of isosurfaces.
     pub keys: Vec<LegendKey>,
-    /// Their colors; no legend where `None`, nor for labels.
+    /// Colors of the values; no legend if `None`, nor for labels.
     pub transfer: Option<TransferFunction>,
-    /// Whether the picture lies over something dark.
+    /// True if the picture lies over a dark background.
     pub is_dark: bool,
 }
 
 /// Range of an axis that is not drawn to scale, from the low end of the picture's box to the high one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// Coordinate of the voxel at the low end, which is the last one of an axis that is drawn downward.
+    /// Coordinate of the voxel at the low end, which is the last voxel of an axis that is drawn downward.
     pub from: f64,
     /// Coordinate of the voxel at the high end.
     pub to: f64,
-    /// Empty where unknown.
+    /// Units; empty if unknown.
     pub units: String,
 }
 
@@ -62,7 +63,7 @@ const LINE_OPACITY: f32 = 0.6;
 const ROWS_PER_LINE: u32 = 45;
 /// Smallest and largest letters, pixels.
 const LETTERS: (f32, f32) = (11.0, 40.0);
-/// How much of the image's width a scale bar may take.
+/// Largest share of the image's width that a scale bar may take.
 const SCALE_SHARE: f64 = 0.2;
 /// Height of the legend's colors, as a share of the image's.
 const LEGEND_SHARE: f64 = 0.4;
@@ -70,14 +71,14 @@ const LEGEND_SHARE: f64 = 0.4;
 /// Writes the notes into a picture.
 ///
 /// # Errors
-/// `Invalid` for a camera that is none.
+/// # Errors `Invalid` for an invalid camera.
 pub fn annotate(image: &mut Image, notes: &Notes) -> Result<()> {
     let lens = Lens::new(&notes.camera, image.size)?;
     let ink = if notes.is_dark { [0.85; 3] } else { [0.1; 3] };
     let letters = (image.size.height as f32 / ROWS_PER_LINE as f32).clamp(LETTERS.0, LETTERS.1);
     let mut pen = Pen { writer: TextWriter::new(letters), image, ink, taken: Vec::new() };
     let edges = draw_all_but_labels(&mut pen, &lens, notes);
-    // Last, as they give way to all others.
+    // Last, because it yields to all other text.
     edges::label(&mut pen, &lens, notes, &edges);
     edges::ticks(&mut pen, &lens, notes, &edges);
     Ok(())
@@ -85,7 +86,7 @@ pub fn annotate(image: &mut Image, notes: &Notes) -> Result<()> {
 
 fn draw_all_but_labels(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes) -> edges::Edges {
     let edges = edges::draw(pen, lens, notes);
-    // Where a side is not to scale, no length is.
+    // No scale bar if a side is not to scale.
     if notes.spans.iter().all(Option::is_none) {
         draw_scale(pen, notes);
     }
@@ -101,11 +102,11 @@ struct Pen<'a> {
     image: &'a mut Image,
     writer: TextWriter,
     ink: [f32; 3],
-    /// Areas of the image in which something is written.
+    /// Areas of the image that contain text.
     taken: Vec<Area>,
 }
 
-/// A part of the image, pixels: its upper left and its lower right corner.
+/// Area of the image, pixels: its upper left and its lower right corner.
 #[derive(Clone, Copy, Debug)]
 struct Area {
     from: DVec2,
@@ -118,7 +119,7 @@ impl Area {
     }
 }
 
-/// Whether something lies before or behind what the picture shows.
+/// Whether something lies before or behind the content of the picture.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Depth {
     Before,
@@ -130,7 +131,7 @@ impl Pen<'_> {
         (i64::from(self.image.size.width), i64::from(self.image.size.height))
     }
 
-    /// Puts a color onto a pixel, if there is such a pixel.
+    /// Blends a color into a pixel, if the pixel exists.
     fn dot(&mut self, x: i64, y: i64, color: [f32; 3], opacity: f32, depth: Depth) {
         let (width, height) = self.size();
         if !(0..width).contains(&x) || !(0..height).contains(&y) {
@@ -151,7 +152,8 @@ impl Pen<'_> {
         line(a, b, size, |x, y, covered, _| self.dot(x, y, ink, covered * LINE_OPACITY, depth));
     }
 
-    /// A row of text; `place` says which part of it lies at `at`. It is moved into the image where it fits.
+    /// Draws a row of text; `place` selects the part of the text that lies at `at`. The text is moved into
+    /// the image if it fits.
     fn write(&mut self, text: &str, at: DVec2, place: TextPlace) {
         let ink = self.ink;
         let (at, area) = self.room(text, at, place);
@@ -178,7 +180,7 @@ impl Pen<'_> {
     }
 }
 
-/// A bar of a round length, true to scale at what the camera looks at.
+/// Draws a scale bar of a round length, true to scale at the target of the camera.
 fn draw_scale(pen: &mut Pen<'_>, notes: &Notes) {
     let (width, height) = pen.size();
     let world_per_pixel = notes.camera.height_at_target() / height as f64;
@@ -196,14 +198,14 @@ fn draw_scale(pen: &mut Pen<'_>, notes: &Notes) {
     pen.write(label.trim_end(), (left + right) / 2.0 - DVec2::new(0.0, margin * 0.6), TextPlace::Middle);
 }
 
-/// The largest of 1, 2 and 5 times a power of ten that is no more than this.
+/// Returns the largest of 1, 2 and 5 times a power of ten that is no more than this.
 fn round_below(length: f64) -> f64 {
     let power = 10f64.powf(length.log10().floor());
     [5.0, 2.0, 1.0].into_iter().map(|n| n * power).find(|&round| round <= length).unwrap_or(power)
 }
 
-/// Round values strictly between two, in either order: about `count`, which counts as 12 at most, up to two and a half times as many;
-/// none where there is room for fewer than two.
+/// Returns round values strictly between two, in either order: about `count`, which counts as 12 at most, up
+/// to two and a half times as many; none if there is room for fewer than two.
 fn round_values([from, to]: [f64; 2], count: f64) -> Vec<f64> {
     const MOST: f64 = 12.0;
     let (low, high) = (from.min(to), from.max(to));
@@ -213,7 +215,7 @@ fn round_values([from, to]: [f64; 2], count: f64) -> Vec<f64> {
         return Vec::new();
     }
     let first = (low / step).floor();
-    // By multiplying: sums of a rounded step drift.
+    // By multiplication: sums of a rounded step would drift.
     let values = (0..32u32).map(|number| (first + f64::from(number)) * step);
     let room = step * 0.2;
     values.filter(|&value| value > low + room && value < high - room).collect()
@@ -232,7 +234,7 @@ struct Legend<'a> {
 }
 
 impl<'a> Legend<'a> {
-    /// None for labels, which have no order.
+    /// No legend for labels, which have no order.
     fn of(pen: &Pen<'_>, notes: &'a Notes) -> Option<Self> {
         let transfer = notes.transfer.as_ref().filter(|t| !is_categorical(&t.color_map))?;
         let colors = color_map_table(&transfer.color_map)?;
@@ -240,7 +242,7 @@ impl<'a> Legend<'a> {
         let letters = f64::from(pen.writer.letters());
         let [low, high] = transfer.range;
         let rows = height as f64 * LEGEND_SHARE;
-        // Round values too near the ends give way to the values there.
+        // Round values too near the ends are left out in favor of the values at the ends.
         let near = 2.0 * letters / rows;
         let round = round_values([low, high], rows / (3.0 * letters));
         let between = round.into_iter().map(|value| ((value - low) / (high - low), number_text(value)));
@@ -279,7 +281,7 @@ impl<'a> Legend<'a> {
     }
 }
 
-/// Four digits that count, and no zeros behind them.
+/// Formats with four significant digits, without trailing zeros.
 fn number_text(value: f64) -> String {
     if value == 0.0 {
         return "0".into();

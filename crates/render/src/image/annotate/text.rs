@@ -1,14 +1,14 @@
-//! Text as pixels, in a sans-serif face that lies in the program: DejaVu Sans, Latin, Greek and a few signs of units.
+//! Text as pixels, in an embedded sans-serif font: DejaVu Sans, Latin, Greek and a few signs of units.
 
 use ab_glyph::{Font, FontRef, PxScale, ScaleFont, point};
 use glam::DVec2;
 
-/// See `assets/README.md` for where it comes from, and its licence.
+/// See `assets/README.md` for the origin of the font, and its license.
 const FACE: &[u8] = include_bytes!("../../../assets/DejaVuSans-subset.ttf");
-/// Longest text that is written, letters.
+/// Longest text that is drawn, letters.
 const MAX_LETTERS: usize = 120;
 
-/// Which part of a text lies at its place; the middle of its height does.
+/// Part of a text that lies at its position, horizontally; vertically it is the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextPlace {
     Left,
@@ -16,9 +16,9 @@ pub(super) enum TextPlace {
     Right,
 }
 
-/// Writes letters of one size.
+/// Text renderer for letters of one size.
 pub(super) struct TextWriter {
-    /// `None` if the face could not be read; then nothing is written.
+    /// `None` if the font could not be read; no text is drawn then.
     face: Option<FontRef<'static>>,
     scale: PxScale,
 }
@@ -41,7 +41,7 @@ impl TextWriter {
         shown(text).map(|letter| f64::from(face.h_advance(face.glyph_id(letter)))).sum()
     }
 
-    /// The pixels of a text, column, row and how much of each it covers.
+    /// Returns the pixels of a text: column, row and coverage.
     #[expect(clippy::cast_possible_truncation, reason = "pixels")]
     pub(super) fn pixels(&self, text: &str, at: DVec2, place: TextPlace) -> Vec<(i64, i64, f32)> {
         let Some(face) = &self.face else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Journeys of a camera: the places from which the pictures of a film are taken.
+//! Camera paths: the cameras from which the pictures of a film are taken.
 
 mod smooth;
 
@@ -9,31 +9,34 @@ use view::Projection;
 use self::smooth::Smooth;
 use crate::scene::camera::Camera;
 
-/// How a camera goes from place to place.
+/// Interpolation between the cameras of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CameraPath {
-    /// A curve that has no bend at any place; the camera never jumps to another speed.
+    /// Smooth curve without a bend at any camera; the speed never jumps.
     #[default]
     Smooth,
-    /// Straight, with a bend at each place: what is looked at moves evenly along a line, the line of sight and up turn evenly about one
-    /// axis (slerp, Shoemake 1985), and distance and span change by the same factor from picture to picture.
+    /// Straight legs, with a bend at each camera: the target moves evenly along a line, the line of sight and
+    /// up turn evenly about one axis (slerp, Shoemake 1985), and distance and span change by the same factor
+    /// from picture to picture.
     Straight,
 }
 
-/// Once about the target, or a part of it: `pictures` cameras from `camera` on, turning by `degrees` in all about its up
-/// axis (positive moves the eye to the right). Of a whole turn the last picture is one step before the first, so that the
-/// film can be shown in a loop.
+/// Returns an orbit around the target, or a part of it: `pictures` cameras from `camera` on, turning by
+/// `degrees` in all about its up axis (positive moves the eye to the right). The last picture of a full orbit
+/// is one step before the first, so that the film can be shown in a loop.
 #[must_use]
 pub fn turn(camera: &Camera, degrees: f64, pictures: u32) -> Vec<Camera> {
     let step_rad = degrees.to_radians() / f64::from(pictures.max(1));
     (0..pictures).map(|number| camera.orbit(f64::from(number) * step_rad, 0.0)).collect()
 }
 
-/// Cameras from the first of several places through all others to the last one: `pictures` of them at even shares of the way's time, each leg
-/// of which takes as long as the others. Every place is passed exactly, by a picture where pictures and legs come out even.
+/// Returns `pictures` cameras from the first of several key cameras through all others to the last one, at
+/// even shares of the time; each leg takes as long as the others. Every key camera is passed exactly, by a
+/// picture if pictures and legs come out even.
 ///
 /// # Errors
-/// `Invalid` for no place, one that is no camera ([`Camera::check`]), or places with different projections.
+/// # Errors `Invalid` for no key camera, an invalid one ([`Camera::check`]), or key cameras with different
+/// projections.
 pub fn through(places: &[Camera], pictures: u32, way: CameraPath) -> Result<Vec<Camera>> {
     let none = || Error::invalid("expected a camera or several, found none");
     let first = places.first().ok_or_else(none)?;
@@ -54,7 +57,7 @@ pub fn through(places: &[Camera], pictures: u32, way: CameraPath) -> Result<Vec<
     })
 }
 
-/// At a share of the way from place to place, of which there is at least one.
+/// Returns the camera at a share of the path; the path has at least one camera.
 fn straight(places: &[Camera], share: f64) -> Camera {
     let legs = places.len() - 1;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to the number of legs")]
@@ -62,10 +65,10 @@ fn straight(places: &[Camera], share: f64) -> Camera {
     between(&places[leg], &places[(leg + 1).min(legs)], share * legs as f64 - leg as f64)
 }
 
-/// Predicts where a camera that moved from `before` to `now` will be after `ahead` times the time of that
-/// move. It continues as on a [straight](CameraPath::Straight) journey, by at most 30 degrees and to at most twice
-/// or half the distance. If the two cameras have different projections, or one of them is not legal, it stays
-/// at `now`.
+/// Predicts the camera that moved from `before` to `now` after `ahead` times the time of that move. It
+/// continues as on a [straight](CameraPath::Straight) path, by at most 30 degrees and to at most twice or
+/// half the distance. If the two cameras have different projections, or one of them is not legal, it stays at
+/// `now`.
 #[must_use]
 pub fn predicted(before: &Camera, now: &Camera, ahead: f64) -> Camera {
     let is_one_kind = std::mem::discriminant(&before.projection) == std::mem::discriminant(&now.projection);
@@ -81,17 +84,17 @@ pub fn predicted(before: &Camera, now: &Camera, ahead: f64) -> Camera {
     let ahead = ahead.min(most);
     let moved = between(before, now, 1.0 + ahead);
     let projection = match (moved.projection, now.projection) {
-        // The field of view does not go on changing: it might leave what is legal.
+        // The field of view is not extrapolated: it might leave the legal range.
         (Projection::Perspective { .. }, kept) => kept,
         (moved, _) => moved,
     };
     Camera { projection, ..moved }
 }
 
-/// Farthest that a prediction turns.
+/// Largest angle that a prediction turns.
 const MOST_AHEAD_RAD: f64 = std::f64::consts::FRAC_PI_6;
 
-/// At a share of the way from one legal camera to another of the same projection.
+/// Returns the camera at a share of the path from one legal camera to another of the same projection.
 fn between(a: &Camera, b: &Camera, share: f64) -> Camera {
     let (Some(from), Some(to)) = (turned(a), turned(b)) else { return *a };
     let rotation = from.slerp(to, share);
@@ -115,7 +118,7 @@ fn between(a: &Camera, b: &Camera, share: f64) -> Camera {
     }
 }
 
-/// How the image lies in space: x to the right, y up, z toward the eye.
+/// Orientation of the image in space: x to the right, y up, z toward the eye.
 fn turned(camera: &Camera) -> Option<DQuat> {
     let axes = camera.axes()?;
     Some(DQuat::from_mat3(&DMat3::from_cols(axes.right, axes.up, -axes.forward)))

@@ -1,9 +1,10 @@
-//! A way through cameras without a bend at any of them.
+//! Smooth path through key cameras.
 //!
-//! The target, its distance and the span of the image follow a centripetal Catmull-Rom spline (Yuksel, Schaefer and Keyser
-//! 2011), the line of sight and up Bézier curves of rotations (Shoemake 1985) with the same rule for how fast they turn at a
-//! place. Each leg takes as long as the others; how far it is got when is a monotone cubic (Fritsch and Butland 1984), so that the
-//! camera never goes back, and stands where a place follows itself.
+//! The target, its distance and the span of the image follow a centripetal Catmull-Rom spline (Yuksel,
+//! Schaefer and Keyser 2011), the line of sight and up Bézier curves of rotations (Shoemake 1985) with the
+//! same rule for the angular speed at a key camera. Each leg takes as long as the others; the progress over
+//! time is a monotone cubic (Fritsch and Butland 1984), so that the camera never goes back, and stands still
+//! between two equal key cameras.
 
 use glam::{DQuat, DVec3};
 use view::Projection;
@@ -12,35 +13,36 @@ use super::{length, turned};
 use crate::scene::camera::Camera;
 
 /// Values that are interpolated besides the rotation: the target, the logarithm of the distance, the [`span`]
-/// of the projection, and how far the eye stands aside.
+/// of the projection, and the offset of the eye.
 type CameraState = [f64; 6];
 
-/// A place, and how the camera passes it.
+/// Key camera, and the derivatives with which the path passes it.
 #[derive(Clone, Copy, Debug)]
 struct PathStop {
-    /// How far along the way.
+    /// Position along the path.
     along: f64,
     state: CameraState,
     rotation: DQuat,
-    /// Change of each for each unit of `along`; of the rotation an axis as long as the angle, in the image's axes.
+    /// Change of each value per unit of `along`; that of the rotation is an axis as long as the angle, in the
+    /// image's axes.
     speed: CameraState,
     turning: DVec3,
 }
 
-/// A way through places.
+/// Path through key cameras.
 #[derive(Clone, Debug)]
 pub(super) struct Smooth {
-    /// Those places that are not where the one before them is.
+    /// Key cameras that differ from the one before them.
     stops: Vec<PathStop>,
-    /// How far along each place is, and how fast the camera passes it, for each leg's time.
+    /// Position along the path of each key camera, and the speed at which it is passed, per time of a leg.
     along: Vec<f64>,
     pace: Vec<f64>,
-    /// Says what the projection is.
+    /// Kind of the projection.
     first: Camera,
 }
 
 impl Smooth {
-    /// Through legal cameras of one projection; `None` for no camera.
+    /// Creates a path through legal cameras of one projection; `None` for no camera.
     pub(super) fn new(places: &[Camera]) -> Option<Self> {
         let first = *places.first()?;
         let (mut stops, mut along): (Vec<PathStop>, Vec<f64>) = (Vec::new(), Vec::new());
@@ -70,7 +72,7 @@ impl Smooth {
         Some(Self { stops, along, pace, first })
     }
 
-    /// The camera at a share of the way.
+    /// Returns the camera at a share of the path.
     pub(super) fn at(&self, share: f64) -> Camera {
         let legs = self.along.len() - 1;
         let time = share.clamp(0.0, 1.0) * legs as f64;
@@ -101,7 +103,7 @@ impl Smooth {
     }
 }
 
-/// How a leg passes on average, and how long it is.
+/// Returns the average derivatives of a leg, and its length.
 struct Rates {
     speed: CameraState,
     turning: DVec3,
@@ -117,7 +119,8 @@ fn rates(a: &PathStop, b: &PathStop) -> Rates {
     }
 }
 
-/// How a place between two legs is passed: the shorter leg counts more, as in a Catmull-Rom spline.
+/// Returns the derivatives at a key camera between two legs: the shorter leg counts more, as in a Catmull-Rom
+/// spline.
 fn blend(before: Rates, after: Rates) -> (CameraState, DVec3) {
     let share = before.far / (before.far + after.far);
     let speed = std::array::from_fn(|n| before.speed[n] + (after.speed[n] - before.speed[n]) * share);
@@ -130,7 +133,8 @@ fn turn_between(a: &PathStop, b: &PathStop) -> DVec3 {
     (if between.w < 0.0 { -between } else { between }).to_scaled_axis()
 }
 
-/// How different two places look: by how much of the image what is looked at moves, by angle, and by zoom.
+/// Returns how different the views of two key cameras are: by the motion of the target in the image, by
+/// angle, and by zoom.
 fn parting(a: &PathStop, b: &PathStop) -> f64 {
     let moved = DVec3::from_slice(&a.state[..3]).distance(DVec3::from_slice(&b.state[..3]));
     let nearer = (a.state[3] - b.state[3]).abs() + (a.state[4] - b.state[4]).abs();
@@ -138,7 +142,8 @@ fn parting(a: &PathStop, b: &PathStop) -> f64 {
     moved / wide + turn_between(a, b).length() + nearer + (a.state[5] - b.state[5]).abs() / wide
 }
 
-/// How fast each place is passed: between two legs by the harmonic mean, and not at all where one of them stands.
+/// Returns the speed at which each key camera is passed: between two legs the harmonic mean, and zero if one
+/// of them stands still.
 fn paces(along: &[f64]) -> Vec<f64> {
     let legs: Vec<f64> = along.windows(2).map(|ends| ends[1] - ends[0]).collect();
     (0..along.len())
@@ -150,7 +155,7 @@ fn paces(along: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// A cubic between two values, with what it rises by at each for the whole way.
+/// Evaluates a cubic between two values, with the slope at each for the whole interval.
 fn hermite([a, b]: [f64; 2], [from, to]: [f64; 2], share: f64) -> f64 {
     let left = 1.0 - share;
     a * left * left * (1.0 + 2.0 * share)
@@ -182,7 +187,7 @@ fn camera(state: &CameraState, rotation: DQuat, like: &Camera) -> Camera {
     let [x, y, z, distance, span, aside] = *state;
     let target = DVec3::new(x, y, z);
     let projection = match like.projection {
-        // Between legal angles, which a spline may pass by a little.
+        // Between legal angles; a spline may overshoot them a little.
         Projection::Perspective { .. } => Projection::Perspective { fov_y_rad: span.clamp(1e-5, 3.1) },
         Projection::Orthographic { .. } => Projection::Orthographic { height_world: span.exp() },
     };
