@@ -118,7 +118,8 @@ impl DifferenceRows {
         self.bows.fill(0);
     }
 
-    /// Adds the voxels of a row: what leads to the next ones, and how that differs from what led there.
+    /// Adds the voxels of a row: the differences to the next voxels, and their change from the previous
+    /// differences.
     #[inline(always)]
     fn add<T: Voxel>(&mut self, block: &Resident<T>, z: usize, y: usize) {
         let ([nz, ny, nx], first) = (block.layout.extent, self.first);

@@ -1,9 +1,10 @@
-//! A picture as plain numbers: what a caster on another device needs to draw the same one.
+//! Picture as plain numbers: the input for a caster on another device that draws the same picture.
 //!
-//! [`prepare`] takes every decision that the caster of this crate takes before its first ray: which levels are drawn and
-//! with which steps, the tables of the transfer function, what of each block can be seen, where surfaces may lie in it, how
-//! high it reaches, and where it leads over to a coarser one. What is left is the march itself; its constants are here, so
-//! that both marches use the same. This module draws nothing and knows no device.
+//! [`prepare`] takes every decision that the caster of this crate takes before its first ray: the levels that
+//! are drawn and their steps, the tables of the transfer function, and for each block its visible cells, its
+//! sides of the isovalues, its heights and its transitions to coarser blocks. Only the march itself remains;
+//! its constants are here, so that both marches use the same. This module draws nothing and depends on no
+//! device.
 
 mod prepared;
 mod sides;
@@ -41,47 +42,48 @@ pub use sides::{NO_SIDE, SEVERAL_SIDES, Sides};
 pub const CELL: usize = crate::blocks::resident::CELL;
 /// Set in cells of [`VisibleCells::Cells`] where opacity bends; the other bits are the distance to the nearest visible cell.
 pub const BENT: u8 = crate::cpu::empty_space::visible_cells::BENT;
-/// Samples between two looks at what can be skipped.
+/// Samples between two tests for empty-space skipping.
 pub const RUN: u32 = crate::cpu::empty_space::skip_ahead::RUN;
 /// Entries of a table.
 pub const ENTRIES: usize = crate::cpu::table::ENTRIES;
 /// Numbers of parts into which the interval between two samples may be cut.
 pub const PARTS: [u32; 3] = crate::cpu::table::PARTS;
-/// Opacity of a sample that may be missed for want of parts.
+/// Largest error of a sample's opacity that is accepted instead of more parts.
 pub const TOLERANCE: f32 = crate::cpu::table::TOLERANCE;
 /// See `table.rs`.
 pub const ERROR_PER_BEND: f32 = crate::cpu::table::ERROR_PER_BEND;
-/// How far the transition to a coarser block reaches, voxels.
+/// Extent of the transition to a coarser block, voxels.
 #[expect(clippy::cast_possible_truncation, reason = "a small whole number")]
 pub const FADE_REACH: f32 = crate::cpu::samples::level_fade::REACH as f32;
 /// Words of one table in [`Prepared::table_words`].
 pub const TABLE_WORDS: usize = (2 * PARTS.len() + 1) * ENTRIES + 4;
-/// Number of times that the squared cosine is squared for mirrored light.
+/// Number of times that the squared cosine is squared for specular light.
 pub const SQUARINGS: u32 = crate::scene::light::SQUARINGS;
 
 /// Position, axes and field of view of the eye, world space.
 #[derive(Clone, Copy, Debug)]
 pub struct PreparedLens {
-    /// The eye.
+    /// Position of the eye.
     pub eye: DVec3,
     /// Right in the picture; of unit length, as are `up` and `forward`.
     pub right: DVec3,
     /// Up in the picture.
     pub up: DVec3,
-    /// Into it.
+    /// Direction into the picture.
     pub forward: DVec3,
-    /// Half of what the image spans, right and up: tangents where it is seen in perspective, else world units.
+    /// Half of what the image spans, right and up: tangents for a perspective camera, else world units.
     pub half: [f64; 2],
-    /// How far right of `forward` the image's middle lies, a tangent; 0 but for an eye that stands aside.
+    /// Offset of the image's middle to the right of `forward`, a tangent; 0 except for an eye of a stereo
+    /// pair.
     pub middle: f64,
-    /// Rays begin at the eye; else they are parallel and have no beginning.
+    /// True if rays begin at the eye; otherwise they are parallel and have no origin.
     pub is_perspective: bool,
 }
 
-/// A level that is drawn. Vectors are `(x, y, z)`.
+/// Level that is drawn. Vectors are `(x, y, z)`.
 #[derive(Clone, Debug)]
 pub struct PreparedLevel {
-    /// Its place in [`VolumeView::levels`].
+    /// Its index in [`VolumeView::levels`].
     pub level_index: usize,
     /// Voxel position = `scale * volume position + shift`.
     pub scale: DVec3,
@@ -91,60 +93,60 @@ pub struct PreparedLevel {
     pub shape: [u64; 3],
     /// Voxels of a block.
     pub block: [u64; 3],
-    /// A sample in its blocks stands for 2^`stride_log2` steps.
+    /// Each sample in its blocks represents 2^`stride_log2` steps.
     pub stride_log2: usize,
 }
 
-/// A block that can be drawn. Vectors are `(x, y, z)`, shapes `[z, y, x]`.
+/// Block that can be drawn. Vectors are `(x, y, z)`, shapes `[z, y, x]`.
 #[derive(Clone, Debug)]
 pub struct PreparedBlock {
     /// Index of its level in [`VolumeView::levels`].
     pub level_index: usize,
-    /// Its place `[z, y, x]` in the level's grid.
+    /// Its position `[z, y, x]` in the level's grid.
     pub at: [u64; 3],
     /// Voxels without the ghost voxels.
     pub shape: [usize; 3],
-    /// Voxels with the ghost voxels, as they lie in [`Prepared::voxels`] but for the pitch.
+    /// Voxels with the ghost voxels, in the order of [`Prepared::voxels`] except for the pitch.
     pub extent: [usize; 3],
     /// Voxels from one row to the next.
     pub pitch: usize,
-    /// Some voxel is missing.
+    /// True if some voxel is missing.
     pub has_missing: bool,
-    /// Parts of the block that the transfer function shows; `None` if the picture shows nothing by the
-    /// transfer function.
+    /// Visible cells of the block; `None` if the picture shows nothing by the transfer function.
     pub field: Option<Arc<VisibleCells>>,
-    /// Sides of the surfaces on which the block's values lie, which tell where surfaces may be; `None` if the
-    /// picture has none.
+    /// Sides of the surfaces on which the block's values lie, by which cells without a surface are skipped;
+    /// `None` if the picture has no surfaces.
     pub sides: Option<Sides>,
-    /// How high it reaches; `None` but for pictures of extreme values.
+    /// Heights of the block; `None` except for pictures of extreme values.
     pub peaks: Option<Peaks>,
     /// Axes along which it begins beside a coarser block.
     pub fade: BVec3,
-    /// Tells its present content from all others.
+    /// Id of its present content.
     pub stamp: BlockStamp,
     /// Range of [`VoxelFormat::Relative`]: stored value = `low + span * voxel`.
     pub relative: Option<Relative>,
     slot: u32,
 }
 
-/// Tells contents of blocks apart, also of those that are gone; keeps none of them in memory.
+/// Id of the content of a block, unique among all contents, including those that were dropped; does not keep
+/// the block in memory.
 #[derive(Clone, Debug)]
 pub struct BlockStamp(Weak<dyn Any + Send + Sync>);
 
 impl BlockStamp {
-    /// True where the content is in no pool and no picture any more.
+    /// True if the content is in no pool and no picture any more.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.0.strong_count() == 0
     }
 }
 
-/// Tells what a picture says of the cells of its blocks from what others say.
+/// Id of the per-block data (visible cells, sides, heights) of a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellsOf {
     table_number: u64,
     mode: Mode,
-    /// Their bits.
+    /// Bits of the ids.
     isovalues: Arc<[u64]>,
 }
 
@@ -158,7 +160,7 @@ impl Eq for BlockStamp {}
 
 impl Hash for BlockStamp {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // As long as it lives, nothing else has this address.
+        // The address is unique as long as the value is alive.
         self.0.as_ptr().cast::<()>().hash(state);
     }
 }
@@ -170,58 +172,58 @@ pub struct Prepared {
     pub view: Arc<VolumeView>,
     /// Pixels.
     pub size: ImageSize,
-    /// The eye.
+    /// Camera.
     pub lens: PreparedLens,
-    /// Volume position of a world position.
+    /// Map from world positions to volume positions.
     pub volume_from_world: DAffine3,
-    /// The box that is drawn, volume space.
+    /// Box that is drawn, volume space.
     pub volume_box: (DVec3, DVec3),
     /// Clipping box in world space; `None` if there is none.
     pub clip: Option<Bounds>,
     /// Distance of samples, world units.
     pub step_world: f64,
-    /// Each ray has samples of its own: see `spacing.rs`.
+    /// True if each ray has samples of its own: see `spacing.rs`.
     pub is_thin: bool,
     /// Opacity at which a ray ends.
     pub opaque: f32,
     /// Levels that have blocks or known gaps, finest first.
     pub levels: Vec<PreparedLevel>,
-    /// Index of the level that is wanted in [`VolumeView::levels`].
+    /// Index of the wanted level in [`VolumeView::levels`].
     pub wanted_level_index: usize,
     /// All blocks of those levels.
     pub blocks: Vec<PreparedBlock>,
-    /// Places `[z, y, x]` of the wanted level for which the source has nothing.
+    /// Positions `[z, y, x]` of the wanted level for which the source has no block.
     pub gaps: Vec<[u64; 3]>,
-    /// How voxels lie in memory.
+    /// Format of voxels in memory.
     pub format: VoxelFormat,
-    /// Stored values that mean that nothing is there (not in [`VoxelFormat::Relative`]), besides those that are not
-    /// finite.
+    /// Stored values that stand for missing data (not in [`VoxelFormat::Relative`]), besides those that are
+    /// not finite.
     pub missing: Vec<f32>,
-    /// Stored values outside mean the same.
+    /// Range of valid stored values; values outside are missing too.
     pub valid: Option<[f32; 2]>,
     /// Place in the table = `(stored - origin) * gain`.
     pub origin: f64,
     /// See `origin`.
     pub gain: f64,
-    /// Voxels are not interpolated.
+    /// True if voxels are not interpolated.
     pub is_labels: bool,
     /// Drawing mode of everything besides surfaces and slices.
     pub mode: Mode,
-    /// Samples are lit; surfaces always are.
+    /// True if samples are lit; surfaces always are.
     pub is_lit: bool,
-    /// How what is lit is lit.
+    /// Parameters of the lighting.
     pub light: PreparedLight,
     /// Surfaces by increasing stored value.
     pub surfaces: Vec<PreparedSurface>,
     /// Slices.
     pub slices: Vec<Slice>,
-    /// They are all that is drawn.
+    /// True if nothing but the slices is drawn.
     pub slices_are_alone: bool,
-    /// The colors of slices and of extreme values.
+    /// Colors of slices and of extreme values.
     pub palette: PreparedPalette,
     /// Scale of pictures of extreme values: height = the first * place + the second.
     pub height_scale: [f32; 2],
-    /// Tells the fields, sides and peaks of its blocks from those of other pictures.
+    /// Id of the visible cells, sides and heights of its blocks.
     pub cells_of: CellsOf,
     table_words: Vec<u32>,
     blocks_at_hand: Snapshot,
@@ -230,18 +232,19 @@ pub struct Prepared {
 /// Lighting of samples: see `light.rs`.
 #[derive(Clone, Copy, Debug)]
 pub struct PreparedLight {
-    /// The square of a volume gradient's length: of xx, yy, zz, xy, xz, yz.
+    /// Squared length of a volume gradient: coefficients of xx, yy, zz, xy, xz, yz.
     pub squares: [f32; 6],
-    /// A ray's direction is its step in volume space by this.
+    /// Factors from a ray's step in volume space to its direction.
     pub step_length: f64,
-    /// Parts of the light.
+    /// Components of the light.
     pub shares: LightShares,
 }
 
 /// Prepares a scene that is to be drawn from `blocks`.
 ///
 /// # Errors
-/// Those of [`crate::cast`]; `Unsupported` for a scene with boxes as lines, or in the colors of another array.
+/// # Errors The errors of [`crate::cast`]; `Unsupported` for a scene with boxes as lines, or in the colors of
+/// another array.
 pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
     scene.check()?;
     if !scene.wires.is_empty() {
@@ -259,38 +262,40 @@ pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
 }
 
 impl Prepared {
-    /// The voxels of a block with its ghost voxels: rows of `pitch` voxels, `extent` of them each.
+    /// Returns the voxels of a block with its ghost voxels: rows of `pitch` voxels, of which `extent` are
+    /// valid.
     ///
     /// # Panics
-    /// With a block of another picture.
+    /// # Panics For a block of another picture.
     #[must_use]
     pub fn voxels(&self, block: &PreparedBlock) -> VoxelBytes<'_> {
         each_blocks!(&self.blocks_at_hand.blocks, blocks => voxels_of(blocks, block))
     }
 
-    /// The tables, for samples that stand for 1, 2, 4, ... steps, each of [`TABLE_WORDS`]: for whole samples and for
-    /// each of [`PARTS`] the entries, two words each (16 bits of red, green, blue, opacity, the first lowest), then what
-    /// opacity bends up to each entry (`f32`), then what one of the 16 bits is worth for each of [`PARTS`], and one word.
-    /// At the end the colors of 256 labels (`f32`, red, green, blue, 1) where the map is one of labels.
+    /// Returns the tables for samples that represent 1, 2, 4, ... steps, each of [`TABLE_WORDS`]: for whole
+    /// samples and for each of [`PARTS`] the entries, two words each (16 bits of red, green, blue, opacity,
+    /// the first lowest), then the accumulated bend of the opacity up to each entry (`f32`), then the value
+    /// of one unit of the 16 bits for each of [`PARTS`], and one word. At the end the colors of 256 labels
+    /// (`f32`, red, green, blue, 1) if the map is one of labels.
     #[must_use]
     pub fn table_words(&self) -> &[u32] {
         &self.table_words
     }
 
-    /// How many tables there are.
+    /// Returns the number of tables.
     #[must_use]
     pub fn table_count(&self) -> usize {
         self.table_words.len() / TABLE_WORDS
     }
 
-    /// True where labels have colors of their own.
+    /// True if labels have colors of their own.
     #[must_use]
     pub fn has_label_colors(&self) -> bool {
         self.table_words.len() > self.table_count() * TABLE_WORDS
     }
 
-    /// Returns what a picture shows, from numbers of samples: by level, where no block was, and where a block
-    /// of the wanted level is still to come.
+    /// Returns the fidelity of a picture from numbers of samples: by level, without a block, and with a block
+    /// of the wanted level that is not yet loaded.
     #[must_use]
     pub fn fidelity(&self, by_level: &[u64], uncovered: u64, lacking: u64) -> Fidelity {
         let mut shown = ShownSamples::default();
@@ -304,7 +309,7 @@ impl Prepared {
     }
 }
 
-/// The bytes of a block's voxels, borrowed from the pool where they need not change.
+/// Returns the bytes of a block's voxels, borrowed from the pool if they need no conversion.
 pub type VoxelBytes<'a> = Cow<'a, [u8]>;
 
 impl<T: Voxel> CastContext<'_, T> {
@@ -409,7 +414,7 @@ impl<T: Voxel> CastContext<'_, T> {
     }
 }
 
-/// Voxels of a block as [`Prepared::voxels`] gives them.
+/// Converts the voxels of a block for [`Prepared::voxels`].
 fn voxels_of<'a, T: Voxel>(blocks: &'a BlockTable<T>, block: &PreparedBlock) -> VoxelBytes<'a> {
     let data = &blocks.resident(block.slot).data;
     match block.relative {
@@ -418,7 +423,7 @@ fn voxels_of<'a, T: Voxel>(blocks: &'a BlockTable<T>, block: &PreparedBlock) -> 
     }
 }
 
-/// How high a block reaches as a caster on another device takes it.
+/// Converts the heights of a block for another device.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255, else saturates")]
 fn prepared_peaks(BlockPeaks { cells, highest }: &BlockPeaks) -> Peaks {
     let rounded_up = |&peak: &f32| {
@@ -427,7 +432,7 @@ fn prepared_peaks(BlockPeaks { cells, highest }: &BlockPeaks) -> Peaks {
     Peaks { highest: *highest, cells: cells.iter().map(rounded_up).collect() }
 }
 
-/// Surfaces as a caster on another device takes them.
+/// Converts surfaces for another device.
 fn prepared_surfaces(surfaces: &Surfaces, scale: &PlaceScale) -> Vec<PreparedSurface> {
     let one = |&StoredSurface { stored, color }: &StoredSurface| PreparedSurface {
         stored,
@@ -445,15 +450,15 @@ fn relative_to(cells: &[[f32; 2]]) -> Relative {
     if low > high {
         return Relative { low: 0.0, span: 1.0 };
     }
-    // Ranges are rounded outward, to infinity where that is next.
+    // Ranges are rounded outward, possibly to infinity.
     let [low, high] = [low, high].map(|bound| f64::from(bound).clamp(-WIDEST, WIDEST));
     Relative { low, span: if high > low { high - low } else { 1.0 } }
 }
 
-/// Beyond it, values are cut off.
+/// Values beyond this are clamped.
 const WIDEST: f64 = f32::MAX as f64;
 
-/// Values of 64 bits as [`VoxelFormat::Relative`] says.
+/// Converts values of 64 bits to [`VoxelFormat::Relative`].
 fn relative_bytes<T: Voxel>(data: &[T], to: Relative, missing: &MissingValues<T>) -> Vec<u8> {
     let one = |&value: &T| {
         let share = to.of(value.to_f64()).clamp(0.0, 1.0);

@@ -1,19 +1,19 @@
-//! Plain values of a prepared picture that the caster of this crate makes too: the format of voxels, surfaces, palette, and the
-//! heights of blocks.
+//! Plain values of a prepared picture that the caster of this crate computes too: the format of voxels,
+//! surfaces, palette, and the heights of blocks.
 
-/// How voxels lie in the bytes of [`Prepared::voxels`](super::Prepared::voxels).
+/// Format of voxels in the bytes of [`Prepared::voxels`](super::Prepared::voxels).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VoxelFormat {
-    /// Whole numbers of 8 bits.
+    /// Unsigned integers of 8 bits.
     U8,
-    /// Whole numbers of 16 bits.
+    /// Unsigned integers of 16 bits.
     U16,
-    /// Signed whole numbers of 16 bits.
+    /// Signed integers of 16 bits.
     I16,
     /// Floats of 32 bits.
     F32,
-    /// Floats of 32 bits made from 64: 0 is the block's lowest value, 1 its highest, [`ABSENT`] what is missing. So a
-    /// value is off by at most 2^-25 of what values of its block span.
+    /// Floats of 32 bits converted from 64: 0 is the block's lowest value, 1 its highest, [`ABSENT`] a
+    /// missing voxel. The error is at most 2^-25 of the range of the block's values.
     Relative,
 }
 
@@ -21,7 +21,7 @@ pub enum VoxelFormat {
 pub const ABSENT: f32 = 2.0;
 
 impl VoxelFormat {
-    /// Size of a voxel.
+    /// Returns the size of a voxel, bytes.
     #[must_use]
     pub fn bytes(self) -> usize {
         match self {
@@ -35,14 +35,14 @@ impl VoxelFormat {
 /// Range that the voxels of a block are relative to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Relative {
-    /// The stored value of 0.
+    /// Stored value of 0.
     pub low: f64,
-    /// How much more that of 1 is; not 0.
+    /// Difference between the stored values of 1 and 0; not 0.
     pub span: f64,
 }
 
 impl Relative {
-    /// The value that a stored one is told by, beyond 0 and 1 where it lies beyond the block's.
+    /// Returns the relative value of a stored one; outside of 0 to 1 if it lies outside the block's range.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
     pub fn of(&self, stored: f64) -> f32 {
@@ -50,12 +50,13 @@ impl Relative {
     }
 }
 
-/// How high the cells of a block reach: see `extreme.rs`.
+/// Heights of the cells of a block: see `extreme.rs`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peaks {
-    /// The highest of all; [`NOTHING`](super::NOTHING) where nothing is present.
+    /// Largest height of the block; [`NOTHING`](super::NOTHING) if no value is present.
     pub highest: f32,
-    /// Height by cell, C order: 0 where nothing is present, else 1 and how many [`PEAK_STEP`](super::PEAK_STEP)s it reaches, rounded up.
+    /// Height by cell, C order: 0 if no value is present, else 1 plus the number of
+    /// [`PEAK_STEP`](super::PEAK_STEP)s, rounded up.
     pub cells: Vec<u8>,
 }
 
@@ -64,19 +65,19 @@ pub struct Peaks {
 pub struct PreparedSurface {
     /// Stored value.
     pub stored: f64,
-    /// The least `f32` that is not below it: values of 32 bits lie on the same side of both.
+    /// Smallest `f32` that is not below it: values of 32 bits lie on the same side of both.
     pub least: f32,
     /// Its place in the table.
     pub place: f32,
-    /// Premultiplied, before it is lit.
+    /// Color, premultiplied, before lighting.
     pub color: [f32; 4],
 }
 
-/// Colors where opacity plays no part: see `palette.rs`.
+/// Palette of colors without opacity: see `palette.rs`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreparedPalette {
-    /// Evenly spaced, in between they are linear.
+    /// Evenly spaced colors, interpolated linearly.
     pub colors: Vec<[f32; 3]>,
-    /// Number of a place in the table among them = the first + the second * place, before it is cut off.
+    /// Index of a place in the table among the colors = the first + the second * place, before clamping.
     pub map: [f64; 2],
 }

@@ -1,6 +1,8 @@
-//! Sides of the surfaces of a picture on which the values of a block lie: where none can be, no ray need look.
+//! Sides of the isovalues of a picture on which the values of a block lie: cells that lie on one side contain
+//! no surface and are skipped.
 //!
-//! A *side* is how many surfaces have no higher value. Values whose sides are one have no surface between them.
+//! A *side* is the number of surfaces with no higher value. There is no surface between values on the same
+//! side.
 
 use super::PreparedSurface;
 use crate::isosurface::cell_sides::ValueSide;
@@ -10,10 +12,10 @@ pub const NO_SIDE: u8 = u8::MAX;
 /// Cells of [`Sides::Cells`] with values of several sides, so that a surface may lie in the cell.
 pub const SEVERAL_SIDES: u8 = u8::MAX - 1;
 
-/// The sides of a block's values.
+/// Sides of a block's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sides {
-    /// All values lie on this one; [`NO_SIDE`] where there is none.
+    /// All values lie on this side; [`NO_SIDE`] if no value is present.
     One(u8),
     /// Side by cell, C order, [`NO_SIDE`] or [`SEVERAL_SIDES`].
     Cells(Vec<u8>),
@@ -33,7 +35,7 @@ impl Sides {
     }
 }
 
-/// The side of all values from the lowest to the highest.
+/// Returns the side of all values from the lowest to the highest.
 fn side_of(range: [f32; 2], surfaces: &[PreparedSurface]) -> u8 {
     let below = |value: f64| surfaces.partition_point(|surface| surface.stored <= value);
     match ValueSide::of(range, |value| u8::try_from(below(value)).unwrap_or(SEVERAL_SIDES)) {

@@ -1,10 +1,11 @@
-//! A slow caster in double precision: what the pictures of [`cast`](crate::cast) are held against.
+//! Slow caster in double precision: the reference for the pictures of [`cast`](crate::cast).
 //!
-//! The definition of a picture, written a second time: no blocks, no table of its own resolution, no skipping, no early
-//! end, no packets. Samples at multiples of the step from the eye, trilinear between the eight nearest voxels (the
-//! outermost ones repeated); from each sample to the next the value runs evenly, and that way is composited in many parts,
-//! color and opacity from the transfer function, opacity corrected for the length of a part, premultiplied, front to
-//! back. For tests and benchmarks: it takes minutes where the caster takes milliseconds.
+//! A second, independent implementation of a picture's definition: no blocks, no table of limited resolution,
+//! no skipping, no early ray termination, no packets. Samples lie at multiples of the step from the eye,
+//! trilinear between the eight nearest voxels (the outermost ones repeated); the value is linear from each
+//! sample to the next, and that interval is composited in many parts, color and opacity from the transfer
+//! function, opacity corrected for the length of a part, premultiplied, front to back. For tests and
+//! benchmarks: it takes minutes where the caster takes milliseconds.
 
 mod surfaces;
 
@@ -17,11 +18,12 @@ use crate::{Image, Scene};
 pub trait ReferenceVoxels: Sync {
     /// Shape `[z, y, x]`.
     fn shape(&self) -> [u64; 3];
-    /// The decoded value of the voxel `[x, y, z]`, which lies in the shape.
+    /// Returns the decoded value of the voxel `[x, y, z]`, which lies in the shape.
     fn value(&self, voxel: [u64; 3]) -> f64;
 }
 
-/// All pixels of a scene's picture, in the colors of its own values. What the scene says of quality is ignored but for the step.
+/// Draws all pixels of a scene's picture, in the colors of its own values. The scene's quality is ignored
+/// except for the step.
 pub fn cast(scene: &Scene, voxels: &impl ReferenceVoxels) -> Image {
     cast_colored_by(scene, voxels, None)
 }
@@ -39,7 +41,7 @@ pub fn cast_colored_by(
     Image { size: scene.size, rgba: rgba.map(|pixel| caster.pixel(pixel)).collect() }
 }
 
-/// Some `[column, row]` of it, on all threads: premultiplied RGBA.
+/// Draws the given pixels `[column, row]`, on all threads: premultiplied RGBA.
 pub fn cast_pixels(scene: &Scene, voxels: &impl ReferenceVoxels, pixels: &[[u32; 2]]) -> Vec<[f32; 4]> {
     use rayon::prelude::*;
     let caster = ReferenceCaster::new(scene, voxels);
@@ -50,14 +52,14 @@ pub fn cast_pixels(scene: &Scene, voxels: &impl ReferenceVoxels, pixels: &[[u32;
 struct ReferenceCaster<'a, V> {
     scene: &'a Scene,
     voxels: &'a V,
-    /// Array that gives the colors, if another one does.
+    /// Array that gives the colors, if it is another one.
     color_by: Option<&'a dyn ReferenceVoxels>,
     classes: Classes,
     step_world: f64,
     volume_from_world: DAffine3,
 }
 
-/// Hit of a ray: place along the ray with the value there, and the color.
+/// Hit of a ray: position along the ray with the value there, and the color.
 type PlacedColor = ((f64, f64), DVec4);
 
 impl<'a, V: ReferenceVoxels> ReferenceCaster<'a, V> {
@@ -93,12 +95,12 @@ impl<'a, V: ReferenceVoxels> ReferenceCaster<'a, V> {
         }
     }
 
-    /// A value at a place in voxels of level 0.
+    /// Returns the value at a position in voxels of level 0.
     fn trilinear(&self, place: DVec3) -> f64 {
         trilinear(self.voxels, place)
     }
 
-    /// A premultiplied color as it is at a place, in the colors of the other array where one gives them.
+    /// Returns a premultiplied color at a position, in the colors of the other array if there is one.
     fn recolored(&self, color: DVec4, place: DVec3) -> DVec4 {
         let color_by = self.color_by.zip(self.scene.color_by.as_ref());
         color_by.map_or(color, |(voxels, color_by)| {
@@ -108,7 +110,8 @@ impl<'a, V: ReferenceVoxels> ReferenceCaster<'a, V> {
     }
 }
 
-/// Interpolates between the eight voxels around a place in voxels of level 0; outside, the outermost ones go on.
+/// Interpolates between the eight voxels around a position in voxels of level 0; outside, the outermost ones
+/// are repeated.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the shape")]
 fn trilinear<V: ReferenceVoxels + ?Sized>(voxels: &V, place: DVec3) -> f64 {
     let [z, y, x] = voxels.shape().map(|n| n as f64 - 1.0);
@@ -125,11 +128,11 @@ fn trilinear<V: ReferenceVoxels + ?Sized>(voxels: &V, place: DVec3) -> f64 {
         sum += weight.x * weight.y * weight.z * value;
         range = [range[0].min(value), range[1].max(value)];
     }
-    // Rounding must not carry what lies between equal voxels to another side of their value.
+    // Rounding must not move a value interpolated between equal voxels to another side of their value.
     if range[0] <= range[1] { sum.max(range[0]).min(range[1]) } else { sum }
 }
 
-/// One ray: sample `i` at `origin + i * step`, in world space.
+/// Casts one ray: sample `i` at `origin + i * step`, in world space.
 struct ReferenceRay<'a, 'b, V> {
     caster: &'a ReferenceCaster<'b, V>,
     origin: DVec3,
@@ -147,7 +150,7 @@ impl<V: ReferenceVoxels> ReferenceRay<'_, '_, V> {
         };
         let has_depth = extreme.is_none() || !scene.surfaces.is_empty() || !scene.slices.is_empty();
         let color = if has_depth { self.front_to_back() } else { DVec4::ZERO };
-        // It has no depth, and stands behind all else.
+        // It has no depth, and is behind everything else.
         extreme.map_or(color, |value| {
             let [r, g, b] = scene.transfer.color_at(value).map(f64::from);
             color + DVec4::new(r, g, b, 1.0) * (1.0 - color.w)
@@ -186,7 +189,7 @@ impl<V: ReferenceVoxels> ReferenceRay<'_, '_, V> {
         color
     }
 
-    /// Whole samples from before the volume to behind it; parallel rays may begin behind the eye.
+    /// Returns whole samples from before the volume to behind it; parallel rays may begin behind the eye.
     fn samples(&self) -> impl Iterator<Item = f64> + use<V> {
         let bounds = self.caster.scene.view.bounds();
         let length = self.step.length();
@@ -234,7 +237,7 @@ impl<V: ReferenceVoxels> ReferenceRay<'_, '_, V> {
         colored.collect()
     }
 
-    /// A way on which the value runs evenly, between two places along the ray with their values.
+    /// Interval in which the value is linear, between two positions along the ray with their values.
     fn stretch(&self, mut color: DVec4, from: (f64, f64), to: (f64, f64)) -> DVec4 {
         let length = to.0 - from.0;
         for part in 0..PARTS {
@@ -262,10 +265,10 @@ impl<V: ReferenceVoxels> ReferenceRay<'_, '_, V> {
     }
 }
 
-/// Parts of the way between two samples.
+/// Parts of the interval between two samples.
 const PARTS: u32 = 64;
 
-/// The premultiplied colors of parts by value, eight times as fine as the caster's own table.
+/// Premultiplied colors of parts by value, eight times as fine as the caster's own table.
 struct Classes {
     low: f64,
     per_value: f64,

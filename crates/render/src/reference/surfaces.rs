@@ -5,19 +5,19 @@ use glam::{DVec3, DVec4};
 use super::{ReferenceCaster, ReferenceRay, ReferenceVoxels};
 use crate::{Isosurface, LightShares};
 
-/// A crossing: where along the ray and at which value, and of which surface.
+/// Crossing of a surface: position along the ray, value, and surface.
 pub(super) struct ReferenceHit {
     pub(super) at: (f64, f64),
     surface: Isosurface,
 }
 
-/// Parts of a step in which a value is crossed once at most.
+/// Parts of a step in which a value is crossed at most once.
 const PARTS: u32 = 64;
 
 /// Distance of surfaces below their isovalue, as a share of it.
 const HAIR: f64 = 1e-10;
 
-/// All crossings from `start` on, before `end`, in order.
+/// Returns all crossings from `start` on, before `end`, in order.
 pub(super) fn hits<V: ReferenceVoxels>(
     ray: &ReferenceRay<'_, '_, V>,
     start: f64,
@@ -29,7 +29,8 @@ pub(super) fn hits<V: ReferenceVoxels>(
         if wanted.is_empty() { Vec::new() } else { (0..=PARTS).map(|i| ray.value_at(part(i))).collect() };
     let mut hits = Vec::new();
     for surface in wanted {
-        // As if the isovalue lay a hair lower: rounding must not decide on which side voxels are that have it.
+        // Shifted slightly below the isovalue: rounding must not decide on which side voxels with the
+        // isovalue itself lie.
         let least = surface.value - HAIR * surface.value.abs();
         let side = |v: f64| v >= least;
         for (i, pair) in (0..).zip(values.windows(2)) {
@@ -56,7 +57,7 @@ impl ReferenceHit {
     }
 }
 
-/// A premultiplied color in the light at a place in voxels of level 0, seen along `step` (world).
+/// Returns a premultiplied color under light at a position in voxels of level 0, seen along `step` (world).
 pub(super) fn lit<V: ReferenceVoxels>(
     caster: &ReferenceCaster<'_, V>,
     color: DVec4,

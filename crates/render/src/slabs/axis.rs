@@ -1,4 +1,4 @@
-//! Across which axis a volume is best cut, and how one set of slabs gives way to another.
+//! Choice of the axis across which a volume is cut, and the transition from one set of slabs to another.
 
 use array::{Error, Result};
 use glam::DVec3;
@@ -7,14 +7,14 @@ use view::SpaceAxis;
 use super::Slabs;
 use crate::{Camera, Image, ImageSize, VolumeView};
 
-/// An axis is kept until another one is nearer to the line of sight by so much: a camera that trembles at the border
-/// between two would have both in turn.
+/// Margin by which another axis must be nearer to the line of sight to replace the current one: otherwise a
+/// camera that trembles at the border between two axes would alternate between them.
 const KEPT_RAD: f64 = 5.0 * std::f64::consts::PI / 180.0;
 
 const AXES: [SpaceAxis; 3] = [SpaceAxis::X, SpaceAxis::Y, SpaceAxis::Z];
 
-/// The axis whose slabs a camera sees most nearly from the front, or the one that they were cut across before where another
-/// one is hardly better.
+/// Returns the axis whose slabs a camera sees most nearly from the front, or the axis that they were cut
+/// across before if another one is hardly better.
 #[must_use]
 pub fn best_axis(view: &VolumeView, camera: &Camera, before: Option<SpaceAxis>) -> SpaceAxis {
     let forward = (DVec3::from(camera.target) - DVec3::from(camera.eye)).normalize_or_zero();
@@ -26,18 +26,19 @@ pub fn best_axis(view: &VolumeView, camera: &Camera, before: Option<SpaceAxis>) 
     }
 }
 
-/// Across planes of one index of an axis: unit length, world space.
+/// Returns the normal of the planes of one index of an axis: unit length, world space.
 pub(super) fn normal_of(view: &VolumeView, axis: SpaceAxis) -> DVec3 {
     let inverse = view.world_from_volume.matrix3.inverse();
     inverse.transpose().col(axis.index()).normalize_or_zero()
 }
 
 impl Slabs {
-    /// [`draw`](Self::draw) on the way from an older set to this one: `share` of it is this one's. So one set takes the
-    /// place of another without a jump, whatever they were cut along.
+    /// Draws a blend of an older set and this one, as [`draw`](Self::draw) does for one set: `share` of the
+    /// picture comes from this one. A new set so replaces an old one without a jump, whatever axes they were
+    /// cut along.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw); `Invalid` for a share that is not from 0 to 1.
+    /// # Errors The errors of [`draw`](Self::draw); `Invalid` for a share that is not from 0 to 1.
     pub fn draw_instead_of(
         &self,
         older: &Self,

@@ -1,9 +1,9 @@
-//! Borders of slabs: slabs are thin where much is seen, thick where little is.
+//! Borders of slabs: slabs are thin where much is visible, thick where little is.
 //!
-//! When the camera turns, a place that lies off the plane of its slab is drawn beside its true position; this
-//! error grows with the thickness of the slab. So a small picture of thin slabs is cast first. It tells how
-//! much of what is seen lies in each of them, and the borders are placed so that all slabs hold the same
-//! amount. A part of the slabs is spread evenly, for places that come into sight only when the camera turns.
+//! When the camera turns, a point off the plane of its slab is drawn beside its true position; this error
+//! grows with the thickness of the slab. So a small picture of thin slabs is cast first, which measures the
+//! visible amount in each of them; the borders are placed so that all slabs hold the same amount. A part of
+//! the slabs is spread evenly, for points that become visible only when the camera turns.
 
 use super::Slabs;
 
@@ -11,14 +11,14 @@ use super::Slabs;
 pub(super) const SMALLER: u32 = 16;
 /// Thin slabs of the small picture.
 pub(super) const THIN: u32 = 64;
-/// Part of the slabs that is spread evenly, whatever is seen.
+/// Share of the slabs that is spread evenly, independent of what is visible.
 const EVEN: f64 = 0.3;
-/// How many times thinner than even ones slabs may be: samples lie a voxel apart.
+/// Largest factor by which slabs may be thinner than even ones: samples lie a voxel apart.
 const THINNEST: f64 = 4.0;
-/// Rounds in which the excess of slabs that are as thin as they may be is shared out among the others.
+/// Rounds in which the excess of slabs at the smallest thickness is distributed among the others.
 const ROUNDS: usize = 8;
 
-/// How much of what is seen each slab holds, in any unit.
+/// Returns the visible amount in each slab, in any unit.
 pub(super) fn seen_in(slabs: &Slabs) -> Vec<f64> {
     let mut through = vec![1.0; slabs.size.width as usize * slabs.size.height as usize];
     let of_slab = |slab: &super::Slab| {
@@ -35,7 +35,8 @@ pub(super) fn seen_in(slabs: &Slabs) -> Vec<f64> {
     slabs.slabs.iter().map(of_slab).collect()
 }
 
-/// Borders of `count` slabs between the first and the last of `borders`, between each two of which so much is seen.
+/// Returns the borders of `count` slabs between the first and the last of `borders`, from the visible amount
+/// between each two of them.
 pub(super) fn spread(borders: &[f64], seen: &[f64], count: u32) -> Vec<f64> {
     let (Some(&first), Some(&last)) = (borders.first(), borders.last()) else { return Vec::new() };
     let widths: Vec<f64> = borders.windows(2).map(|pair| (pair[1] - pair[0]) / (last - first)).collect();
@@ -55,7 +56,7 @@ pub(super) fn spread(borders: &[f64], seen: &[f64], count: u32) -> Vec<f64> {
     cuts
 }
 
-/// Shares of the slabs, of all 1, that parts of so much of the whole width get.
+/// Returns the shares of the slabs, with the sum 1, for parts with these shares of the whole width.
 fn shares(widths: &[f64], seen: &[f64]) -> Vec<f64> {
     let total: f64 = seen.iter().sum();
     if total <= 0.0 {

@@ -1,9 +1,9 @@
-//! The compositor: slabs as a camera elsewhere sees their planes, blended the nearest first.
+//! Compositor of slabs: draws their planes as another camera sees them, blended with the nearest first.
 //!
-//! One ray for each pixel, each plane where the ray meets it, texels interpolated between four: what blended, textured
-//! quads are on a graphics processor, in arithmetic that others can be measured by. A point of a plane has the texel where the
-//! slabs' own camera sees it. A slab is passed at another angle than it was cast at, so its opacity is that of the longer or
-//! shorter way through it.
+//! One ray for each pixel, each plane at its intersection with the ray, texels interpolated bilinearly: the
+//! same as blended, textured quads on a graphics processor, in reference arithmetic. The texel of a point of
+//! a plane is found where the slabs' own camera sees the point. A ray passes a slab at another angle than it
+//! was cast at, so the slab's opacity is corrected for the longer or shorter path.
 
 use array::{Error, Result};
 use glam::{DVec3, Vec4};
@@ -13,7 +13,7 @@ use super::{Slab, Slabs};
 use crate::scene::camera::{Lens, Ray};
 use crate::{Camera, Image, ImageSize, Rect};
 
-/// Behind it nothing is seen any more in 8 bits.
+/// Opacity behind which nothing is visible any more in 8 bits.
 const OPAQUE: f32 = 1.0 - 1.0 / 1024.0;
 /// Cosine below which a ray runs along the planes and meets none.
 const ALONG: f64 = 1e-6;
@@ -24,21 +24,23 @@ struct DrawStage<'a> {
     view: Lens,
     source: Lens,
     normal: DVec3,
-    /// Slabs that show something, and where their planes lie.
+    /// Non-empty slabs, and the positions of their planes.
     planes: Vec<(&'a Slab, f64)>,
 }
 
-/// A line as the slabs' camera sees it: right, up and ahead of it, at the line's origin and for each unit of its length.
+/// Line in the coordinates of the slabs' camera: right, up and ahead of it, at the line's origin and for each
+/// unit of its length.
 struct SeenTexel {
     origin: DVec3,
     direction: DVec3,
 }
 
 impl Slabs {
-    /// The slabs as `camera` sees them.
+    /// Draws the slabs as seen by `camera`.
     ///
     /// # Errors
-    /// `Invalid` for an impossible camera or size; `Corrupt` for a set that is none ([`check`](Self::check)).
+    /// # Errors `Invalid` for an invalid camera or size; `Corrupt` for an invalid set
+    /// ([`check`](Self::check)).
     pub fn draw(&self, camera: &Camera, size: ImageSize) -> Result<Image> {
         self.check()?;
         size.check()?;
@@ -56,10 +58,10 @@ impl Slabs {
         Ok(Image { size, rgba: rows.concat() })
     }
 
-    /// Checks a set from outside.
+    /// Checks a set from an untrusted source.
     ///
     /// # Errors
-    /// `Corrupt`, naming what is wrong.
+    /// # Errors `Corrupt`, with a message that names the cause.
     pub fn check(&self) -> Result<()> {
         let corrupt = |e: Error| Error::corrupt(format!("slabs: {e}"));
         self.size.check().map_err(corrupt)?;
@@ -70,7 +72,7 @@ impl Slabs {
         let length = DVec3::from(self.normal).length();
         let ascend =
             self.borders.iter().all(|border| border.is_finite()) && self.borders.is_sorted_by(|a, b| a < b);
-        // Not a number is of no length.
+        // NaN fails this comparison.
         let is_unit = (length - 1.0).abs() <= 1e-6;
         if !is_unit || !ascend {
             return Err(Error::corrupt(format!(
@@ -139,7 +141,7 @@ impl DrawStage<'_> {
         SeenTexel { origin: of(ray.origin - eye), direction: of(ray.direction) }
     }
 
-    /// Column and row, from the image's corner, where the slabs' camera sees a place on a line.
+    /// Returns column and row, from the image's corner, at which the slabs' camera sees a point of a line.
     fn texel_at(&self, seen: &SeenTexel, distance: f64) -> Option<[f64; 2]> {
         let at = seen.origin + seen.direction * distance;
         let spread = if self.source.perspective { at.z } else { 1.0 };
@@ -152,7 +154,7 @@ impl DrawStage<'_> {
         Some([column, row])
     }
 
-    /// The cosine between the normal and the ray that gathered what a place on a line shows.
+    /// Returns the cosine between the normal and the slab camera's ray through a point of a line.
     fn cast_along(&self, ray: &Ray, distance: f64) -> f64 {
         if !self.source.perspective {
             return self.normal.dot(self.source.forward).abs();
@@ -162,14 +164,14 @@ impl DrawStage<'_> {
     }
 }
 
-/// A texel whose matter is passed on a way `times` as long.
+/// Corrects a texel's color and opacity for a path `times` as long.
 #[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
 fn lengthened(texel: Vec4, times: f64) -> Vec4 {
     let through = (1.0 - texel.w).max(0.0);
     texel * ((1.0 - through.powf(times as f32)) / texel.w)
 }
 
-/// A slab's color between four texels; nothing is beyond its edges.
+/// Interpolates a slab's color between four texels; transparent beyond its edges.
 #[expect(clippy::cast_possible_truncation, reason = "within a texel of the rectangle; places are f32")]
 fn interpolated(slab: &Slab, [column, row]: [f64; 2]) -> Vec4 {
     let Rect { left, top, width, height } = slab.rect;

@@ -1,4 +1,5 @@
-//! Casts slabs: all rays of their camera, tile by tile, and what lies in each slab put together and cropped.
+//! Casting of slabs: all rays of their camera, tile by tile; the color and opacity of each slab are assembled
+//! and cropped.
 
 use array::{Error, Result};
 use glam::DVec3;
@@ -19,17 +20,17 @@ use crate::{
     Snapshot, cast,
 };
 
-/// How much farther apart samples lie where texels are larger than pixels.
+/// Factor by which samples are farther apart if texels are larger than pixels.
 const COARSER: f64 = 1.25;
-/// Thinnest slabs, steps of a ray: of what has no depth.
+/// Thickness of the thinnest slabs, steps of a ray, for content without depth.
 const THINNEST: f64 = 1.0 / 64.0;
 
-/// Casts slabs of a scene from `blocks`, which belong to the scene's view, and says what they show. Of the scene the
-/// camera counts for nothing: the request's does.
+/// Casts slabs of a scene from `blocks`, which belong to the scene's view, with a report of what they show.
+/// The scene's camera is ignored; the request's is used.
 ///
 /// # Errors
-/// Those of [`cast`]; `Invalid` for an impossible request; `Unsupported` for a scene with isosurfaces, slices or extreme
-/// values, which have no place in slabs.
+/// # Errors The errors of [`cast`]; `Invalid` for an invalid request; `Unsupported` for a scene with
+/// isosurfaces, slices or extreme values, which cannot be cut into slabs.
 pub fn cast_slabs(
     scene: &Scene,
     request: &SlabRequest,
@@ -39,10 +40,11 @@ pub fn cast_slabs(
     cast_with_instructions(scene, request, blocks, cancel, Instructions::best())
 }
 
-/// Draws a picture and casts slabs of the same scene, side by side on the same threads and with the same tables.
+/// Draws a picture and casts slabs of the same scene, concurrently on the same threads and with the same
+/// tables.
 ///
 /// # Errors
-/// Those of [`cast`] and [`cast_slabs`].
+/// # Errors The errors of [`cast`] and [`cast_slabs`].
 pub fn cast_with_slabs(
     scene: &Scene,
     request: &SlabRequest,
@@ -77,7 +79,7 @@ fn cast_with_instructions(
 }
 
 impl Snapshot {
-    /// Casts slabs; the scene's camera is theirs.
+    /// Casts slabs; the scene's camera is that of the slabs.
     fn cast_slabs(
         &self,
         scene: &Scene,
@@ -99,7 +101,8 @@ impl Snapshot {
 }
 
 impl<T: Voxel> Caster<'_, T> {
-    /// Draws all tiles, slab by slab, between certain borders or even ones. The scene's camera is that of the slabs.
+    /// Draws all tiles, slab by slab, between the given borders or even ones. The scene's camera is that of
+    /// the slabs.
     fn draw_slabs(
         mut self,
         request: &SlabRequest,
@@ -139,7 +142,7 @@ impl<T: Voxel> Caster<'_, T> {
 }
 
 impl<T: Voxel> CastContext<'_, T> {
-    /// Across the slabs, away from the camera.
+    /// Normal of the slabs, away from the camera.
     fn normal(&self, cutting: Cutting) -> DVec3 {
         match cutting {
             Cutting::Planes => self.lens.forward,
@@ -150,14 +153,14 @@ impl<T: Voxel> CastContext<'_, T> {
         }
     }
 
-    /// Borders of slabs of one thickness.
+    /// Returns the borders of slabs of equal thickness.
     fn even_borders(&self, [nearest, farthest]: [f64; 2], count: u32) -> Vec<f64> {
         let thickness = ((farthest - nearest) / f64::from(count)).max(self.step_world * THINNEST);
         (0..=count).map(|border| nearest + f64::from(border) * thickness).collect()
     }
 
-    /// Range in which there is something to be seen, `normal` by world positions. Nothing parallel to the image lies
-    /// behind the eye.
+    /// Returns the range along `normal`, in world positions, in which something is visible. For planes
+    /// parallel to the image, nothing lies behind the eye.
     fn extent(&self, normal: DVec3, cutting: Cutting) -> [f64; 2] {
         let view = &self.scene.view;
         let slope = view.world_from_volume.matrix3.transpose() * normal;
@@ -176,7 +179,7 @@ impl<T: Voxel> CastContext<'_, T> {
     }
 }
 
-/// One slab's picture of all tiles.
+/// Assembles one slab's picture from all tiles.
 fn assembled(tiles: &[SlabTile], slab: usize) -> Slab {
     let shown = tiles.iter().map(|tile| shown_in(&tile.rect, &tile.rgba[slab]));
     let rect = shown.fold(Rect::default(), |all, tile| all.union(&tile));
@@ -192,7 +195,7 @@ fn assembled(tiles: &[SlabTile], slab: usize) -> Slab {
     Slab { rect, rgba }
 }
 
-/// The smallest rectangle outside of which a picture has only zeros.
+/// Returns the smallest rectangle outside of which a picture has only zeros.
 #[expect(clippy::cast_possible_truncation, reason = "sides of a tile")]
 fn shown_in(rect: &Rect, rgba: &[u8]) -> Rect {
     let mut shown = Rect::default();

@@ -1,15 +1,17 @@
-//! Slabs: a picture that can still be looked at when the camera has moved on.
+//! Slabs: an image-based representation of a picture that can be drawn from nearby cameras.
 //!
-//! The volume is cut into slabs, parallel to the image or across one of its axes, thin ones where much is seen. What the rays of one
-//! camera gather in each slab becomes a picture on the plane in its middle; whoever has these pictures blends them, far ones
-//! behind near ones, as a camera nearby would see the planes. So the camera need not wait for the next picture. From the
-//! camera that they were cast from they are the plain picture but for rounding.
+//! The volume is cut into slabs, parallel to the image or across one of its axes, thin ones where much is
+//! visible. The color and opacity that the rays of one camera accumulate in each slab become an image on the
+//! plane in its middle; blending these images, far ones behind near ones, shows the planes as a camera nearby
+//! sees them. So the camera need not wait for the next picture. From the camera that they were cast from,
+//! they give the ordinary picture except for rounding.
 //!
-//! Slabs across an axis are the method of image-based rendering assisted volume rendering (Mueller, Shareef, Huang,
-//! Crawfis 1999) as Visapult used it; those parallel to the image are nearer to the exact picture for the same number.
+//! Slabs across an axis are the method of image-based rendering assisted volume rendering (Mueller, Shareef,
+//! Huang, Crawfis 1999) as Visapult used it; slabs parallel to the image are nearer to the exact picture for
+//! the same number.
 //!
-//! Read [`SlabRequest`] first, then [`cast_slabs`](crate::cast_slabs); [`Slabs::draw`] is the compositor that others are measured by.
-//! Encoding is `stream`'s.
+//! Read [`SlabRequest`] first, then [`cast_slabs`](crate::cast_slabs); [`Slabs::draw`] is the reference
+//! compositor. Encoding is in `stream`.
 
 pub(crate) mod axis;
 mod borders;
@@ -22,7 +24,7 @@ use view::{Mode, SpaceAxis};
 
 use crate::{Camera, ImageSize, Rect, Scene};
 
-/// How a volume is cut.
+/// Orientation of the planes that cut a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cutting {
     /// Parallel to the image.
@@ -31,32 +33,32 @@ pub enum Cutting {
     Axis(SpaceAxis),
 }
 
-/// Slabs that are wanted beside a picture.
+/// Request for slabs beside a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlabRequest {
     /// Planes along which the volume is cut.
     pub cutting: Cutting,
     /// Number of slabs, 1 to [`Slabs::MAX_COUNT`].
     pub count: u32,
-    /// Camera as it will be when somebody sees them ([`predicted`](crate::predicted)).
+    /// Expected camera at the time at which they are displayed ([`predicted`](crate::predicted)).
     pub camera: Camera,
     /// Pixels of the picture along a side of each texel: 1 for full, 2 for half resolution; at most 8.
     pub reduction: u32,
-    /// Guard band: how far they reach beyond the picture on each side, as a share of its width and height; 0 to 1.
+    /// Guard band: extent beyond the picture on each side, as a share of its width and height; 0 to 1.
     pub guard: f64,
-    /// Slabs that are still drawn behind the one in which a ray becomes opaque: what comes into sight at edges when the
-    /// camera turns.
+    /// Number of slabs that are still drawn behind the one in which a ray becomes opaque, for content that
+    /// becomes visible at edges when the camera turns.
     pub behind: u32,
 }
 
 impl SlabRequest {
-    /// Room for the camera to pan and for what turns into sight, share of the image.
+    /// Guard band for panning and turning of the camera, share of the image.
     pub const GUARD: f64 = 0.05;
-    /// Slabs of a set for each slab that is drawn behind what is opaque.
+    /// Slabs of a set for each slab that is drawn behind opaque content.
     const BEHIND: u32 = 5;
     const MAX_REDUCTION: u32 = 8;
 
-    /// Planes at half resolution: what was found to be worth most for its bytes.
+    /// Planes at half resolution, the best quality for their size in bytes.
     #[must_use]
     pub fn planes(camera: Camera, count: u32) -> Self {
         let (guard, behind) = (Self::GUARD, count / Self::BEHIND);
@@ -69,10 +71,10 @@ impl SlabRequest {
         Self { cutting: Cutting::Axis(axis), reduction: 1, ..Self::planes(camera, count) }
     }
 
-    /// Checks a request from outside, for pictures of `size`.
+    /// Checks a request from an untrusted source, for pictures of `size`.
     ///
     /// # Errors
-    /// `Invalid`, naming what is wrong.
+    /// # Errors `Invalid`, with a message that names the cause.
     pub fn check(&self, size: ImageSize) -> Result<()> {
         size.check()?;
         check_camera(&self.camera)?;
@@ -108,7 +110,8 @@ impl SlabRequest {
         self.seen_by_pixels_of(1, size)
     }
 
-    /// The camera of the slabs, which sees the guard band too, and their size, for pictures of `size`.
+    /// Returns the camera of the slabs, which sees the guard band too, and their size, for pictures of
+    /// `size`.
     fn seen_from(&self, size: ImageSize) -> (Camera, ImageSize) {
         self.seen_by_pixels_of(self.reduction, size)
     }
@@ -128,49 +131,49 @@ impl SlabRequest {
     }
 }
 
-/// Pictures of slabs, and where their planes lie.
+/// Images of slabs, and the positions of their planes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slabs {
-    /// Planes along which they were cut.
+    /// Orientation of the planes.
     pub cutting: Cutting,
-    /// The camera that they were cast from: a texel's place on its plane is where the camera sees it.
+    /// Camera that they were cast from: a texel lies on its plane where this camera sees it.
     pub camera: Camera,
     /// Size of the camera's whole image, texels.
     pub size: ImageSize,
-    /// Guard band: how far that image reaches beyond the picture on each side, as in [`SlabRequest`].
+    /// Guard band: extent of that image beyond the picture on each side, as in [`SlabRequest`].
     pub guard: f64,
-    /// Across the slabs, away from the camera: unit length, world space.
+    /// Normal of the slabs, away from the camera: unit length, world space.
     pub normal: [f64; 3],
     /// Borders of the slabs: the start of each, and the end of the last; dot product of `normal` and any
     /// point of the border, world units. Ascending.
     pub borders: Vec<f64>,
-    /// The nearest first.
+    /// Images of the slabs, the nearest first.
     pub slabs: Vec<Slab>,
 }
 
-/// The picture of a slab, cropped to what it shows.
+/// Image of a slab, cropped to its visible content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slab {
-    /// Part of the image that it covers; empty where nothing is seen.
+    /// Part of the whole image that it covers; empty if nothing is visible.
     pub rect: Rect,
-    /// The square root of each component of premultiplied, sRGB-encoded RGBA, in 8 bits, row by row: faint colors need the
-    /// finer steps, because many of them lie behind one another.
+    /// Square root of each component of premultiplied, sRGB-encoded RGBA, in 8 bits, row by row: faint colors
+    /// need the finer steps, because many slabs are blended.
     pub rgba: Vec<u8>,
 }
 
 impl Slabs {
     /// Most slabs of a set.
     pub const MAX_COUNT: u32 = 64;
-    /// Most texels of a set before they are cropped: 512 MiB.
+    /// Most texels of a set of slabs before they are cropped: 512 MiB.
     pub const MAX_TEXELS: u64 = 128 << 20;
 
-    /// The camera of the picture that they are beside.
+    /// Returns the camera of the picture that they accompany.
     #[must_use]
     pub fn of_picture(&self) -> Camera {
         self.camera.with_wider_field(1.0 / (1.0 + 2.0 * self.guard))
     }
 
-    /// Texels that are kept.
+    /// Returns the number of texels after cropping.
     #[must_use]
     pub fn texels(&self) -> usize {
         self.slabs.iter().map(|slab| slab.rect.pixels()).sum()
@@ -180,7 +183,7 @@ impl Slabs {
     /// points, world units.
     ///
     /// # Panics
-    /// Where there is no such slab.
+    /// # Panics If there is no such slab.
     #[must_use]
     pub fn middle(&self, slab: usize) -> f64 {
         f64::midpoint(self.borders[slab], self.borders[slab + 1])
@@ -188,7 +191,7 @@ impl Slabs {
 }
 
 /// Checks that slabs can be cast from a camera: `Invalid` if the camera is not legal, or if its rays start
-/// aside of its eye, which a set of slabs does not record.
+/// beside its eye, which a set of slabs does not record.
 fn check_camera(camera: &Camera) -> Result<()> {
     camera.check()?;
     if camera.aside == 0.0 {
@@ -200,7 +203,7 @@ fn check_camera(camera: &Camera) -> Result<()> {
     )))
 }
 
-/// `Unsupported` where a scene has what cannot be cut into slabs.
+/// Fails with `Unsupported` if a scene has content that cannot be cut into slabs.
 fn check_scene(scene: &Scene) -> Result<()> {
     match beyond(scene) {
         Some(what) => Err(Error::unsupported(format!("expected a scene without {what} to cut into slabs"))),

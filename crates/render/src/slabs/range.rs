@@ -1,4 +1,4 @@
-//! Range between two planes in which all that may be seen lies: slabs need not reach beyond.
+//! Range between two planes that contains everything visible: slabs need not extend beyond it.
 
 use glam::DVec3;
 
@@ -9,8 +9,8 @@ use crate::cpu::empty_space::visible_cells::{BENT, VisibleCells};
 use crate::scene::frustum::Frustum;
 
 impl<T: Voxel> CastContext<'_, T> {
-    /// Least and largest of `slope * position` over the volume positions in the image where something may be seen, as far
-    /// as cells and blocks tell; `None` where nothing is.
+    /// Returns the least and largest of `slope * position` over the volume positions in the image where
+    /// something may be visible, at the resolution of cells and blocks; `None` if nothing is.
     pub(super) fn range_seen(&self, slope: DVec3) -> Option<[f64; 2]> {
         let scene = self.scene;
         let frustum = Frustum::new(&scene.view, &self.lens, &scene.portion());
@@ -43,7 +43,8 @@ impl<T: Voxel> CastContext<'_, T> {
         (range[0] <= range[1]).then_some(range)
     }
 
-    /// The box in volume space of a cell, and half a voxel around it: the volume begins and ends so far beyond voxels.
+    /// Returns the box in volume space of a cell, and half a voxel around it: the volume begins and ends half
+    /// a voxel beyond the outermost voxels.
     fn cell_box(&self, block: &Resident<T>, number: usize) -> (DVec3, DVec3) {
         let [_, ny, nx] = block.layout.cells;
         let at = [number % nx, number / nx % ny, number / (nx * ny)];
