@@ -1,9 +1,9 @@
-//! Boxes as lines in the picture: where rays meet their edges.
+//! Boxes drawn as lines in the picture: intersections of rays with their edges.
 //!
-//! Edges are projected and cut into *fragments*: a pixel, how far away the edge is there, how much of the pixel it covers. The caster
-//! mixes them with what each ray gathers where they lie on it, so that what is before an edge dims it, and opaque surfaces hide it.
-//! Edges that several boxes have are drawn once. The list of boxes has an order, and where there are too many fragments the last
-//! boxes are left out.
+//! Edges are projected and cut into *fragments*: a pixel, the depth of the edge there, and its coverage of
+//! the pixel. The caster blends fragments with the colors of each ray in depth order, so that what is in
+//! front of an edge dims it, and opaque surfaces hide it. Edges shared by several boxes are drawn once. The
+//! list of boxes has an order, and if there are too many fragments the last boxes are left out.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::scene::camera::Lens;
 use crate::simd::LANES;
 use crate::{Bounds, ImageSize, Scene};
 
-/// Most fragments of a picture: 48 MiB.
+/// Most fragments of box edges in a picture: 48 MiB.
 const MAX_FRAGMENTS: usize = 4 << 20;
 /// Opacity of lines.
 const OPACITY: f32 = 0.85;
@@ -31,7 +31,7 @@ pub(crate) struct LineFragment {
     /// Depth along the line of sight, world units.
     depth: f32,
     color: [u8; 3],
-    /// 255ths.
+    /// Coverage, 255ths.
     covered: u8,
 }
 
@@ -49,12 +49,12 @@ pub(crate) struct BoxLines {
     size: ImageSize,
     /// Fragments by pixel, the nearest first.
     fragments: Vec<LineFragment>,
-    /// Index of each pixel's first fragment, and, at the end, the number of fragments.
+    /// Index of each pixel's first fragment, followed by the number of fragments.
     starts: Vec<u32>,
 }
 
 impl BoxLines {
-    /// `None` where no edge is in the picture.
+    /// `None` if no edge is in the picture.
     pub(crate) fn new(scene: &Scene, lens: &Lens) -> Option<Self> {
         let near = NEAR_SHARE * DVec3::from(scene.camera.eye).distance(scene.camera.target.into());
         let mut known = HashSet::new();
@@ -86,7 +86,7 @@ impl BoxLines {
         Some(Self { size: scene.size, fragments, starts })
     }
 
-    /// Those of a pixel, the nearest first; none outside the image.
+    /// Returns the fragments of a pixel, the nearest first; none outside the image.
     fn of(&self, [column, row]: [u32; 2]) -> &[LineFragment] {
         let ImageSize { width, height } = self.size;
         if column >= width || row >= height {
@@ -110,7 +110,7 @@ impl BoxLines {
     /// Returns the fragments of the rays of a packet.
     pub(crate) fn packet_lines(&self, [left, top]: [u32; 2], rays: &PacketRays) -> PacketLines<'_> {
         let mut reach = rays.reach;
-        // Rays that miss the volume have everything before it.
+        // Rays that miss the volume have all fragments in front of it.
         for lane in (0..LANES).filter(|&lane| !rays.has_samples(lane)) {
             reach[0][lane] = f64::INFINITY;
         }
@@ -119,35 +119,35 @@ impl BoxLines {
     }
 }
 
-/// The fragments of sixteen rays that are still to be drawn.
+/// Remaining fragments of sixteen rays.
 pub(crate) struct PacketLines<'a> {
     left: [&'a [LineFragment]; LANES],
-    /// Length of a step along the camera's line of sight, and where sample 0 lies on it.
+    /// Length of a step along the camera's line of sight, and the depth of sample 0 on it.
     length: LaneValues,
     depth: LaneValues,
-    /// Places where what is drawn of the volume begins and ends, in steps.
+    /// Positions where the drawn part of the volume begins and ends, in steps.
     reach: [LaneValues; 2],
 }
 
 impl PacketLines<'_> {
-    /// Returns the next fragment of a ray before `end`: its place, in steps, and its color.
+    /// Returns the next fragment of a ray before `end`: its position, in steps, and its color.
     fn next(&self, lane: usize, end: f64) -> Option<(f64, Vec4)> {
         let fragment = self.left[lane].first()?;
         let at = (f64::from(fragment.depth) - self.depth[lane]) / self.length[lane];
         (at < end).then(|| (at, fragment.color()))
     }
 
-    /// Returns the next fragment of a ray before it leaves the volume: its place, in steps, and its color.
+    /// Returns the next fragment of a ray before it leaves the volume: its position, in steps, and its color.
     pub(crate) fn peek(&self, lane: usize) -> Option<(f64, Vec4)> {
         self.next(lane, self.reach[1][lane])
     }
 
-    /// Takes the next one.
+    /// Removes the next fragment.
     pub(crate) fn take(&mut self, lane: usize) {
         self.left[lane] = self.left[lane].get(1..).unwrap_or_default();
     }
 
-    /// Draws what crosses a ray before `end`, behind what it has accumulated.
+    /// Draws the fragments of a ray before `end`, behind what it has accumulated.
     fn draw_until(&mut self, lane: usize, end: f64, color: &mut Vec4) {
         while let Some((_, own)) = self.next(lane, end) {
             *color += own * (1.0 - color.w);
@@ -164,14 +164,14 @@ impl PacketLines<'_> {
         colors
     }
 
-    /// Draws what is left behind what rays have accumulated.
+    /// Draws the remaining fragments behind what rays have accumulated.
     pub(crate) fn rest(&mut self, colors: &mut [Vec4; LANES]) {
         for (lane, color) in colors.iter_mut().enumerate() {
             self.draw_until(lane, f64::INFINITY, color);
         }
     }
 
-    /// Draws before and behind slices, which are opaque.
+    /// Draws fragments in front of and behind slices, which are opaque.
     pub(crate) fn around(mut self, slice_hits: &SliceHits) -> [Vec4; LANES] {
         let mut colors = [Vec4::ZERO; LANES];
         for (lane, color) in colors.iter_mut().enumerate() {
@@ -182,7 +182,7 @@ impl PacketLines<'_> {
     }
 }
 
-/// The twelve edges of a box, fewer where it is flat.
+/// Returns the twelve edges of a box, fewer if it is flat.
 fn edges(bounds: &Bounds) -> impl Iterator<Item = [DVec3; 2]> {
     let corner = |number: usize| {
         DVec3::from_array(std::array::from_fn(|axis| {
@@ -194,14 +194,14 @@ fn edges(bounds: &Bounds) -> impl Iterator<Item = [DVec3; 2]> {
     edges.map(move |(axis, number)| [corner(number), corner(number | 1 << axis)]).filter(|[a, b]| a != b)
 }
 
-/// The part of an edge, which lies along an axis, inside a box.
+/// Returns the part of an edge, which lies along an axis, inside a box.
 fn inside([low, high]: [DVec3; 2], clip: &Bounds) -> Option<[DVec3; 2]> {
     let [min, max] = [clip.min, clip.max].map(DVec3::from);
     let is_met = high.cmpge(min).all() && low.cmple(max).all();
     is_met.then(|| [low.max(min), high.min(max)])
 }
 
-/// Adds where rays meet an edge.
+/// Adds the fragments of an edge.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels of an image; a byte")]
 fn cross(
     lens: &Lens,
@@ -227,7 +227,7 @@ fn cross(
         }
     }
     let (Some(a), Some(b)) = (lens.pixel_of(ends[0]), lens.pixel_of(ends[1])) else { return };
-    // A pixel's middle is at whole numbers there.
+    // Pixel centers are at whole numbers there.
     let [a, b] = [a, b].map(|at| glam::DVec2::from(at) - 0.5);
     line(a, b, size, |column, row, covered, share| {
         let covered = (covered * 255.0 + 0.5) as u8;
@@ -236,7 +236,7 @@ fn cross(
         if !is_inside || covered == 0 || into.len() > MAX_FRAGMENTS {
             return;
         }
-        // Along a projected line the inverse of the distance changes evenly.
+        // Along a projected line the inverse of the depth is linear.
         let depth = if lens.perspective {
             1.0 / ((1.0 - share) / depths[0] + share / depths[1])
         } else {

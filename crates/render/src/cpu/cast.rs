@@ -1,10 +1,10 @@
-//! The caster: one picture from a scene and the blocks that are resident.
+//! Caster: draws one picture from a scene and the resident blocks.
 //!
-//! The image is cut into tiles, drawn by as many threads as the surrounding rayon pool has, and those into packets
-//! of 4 x 4 rays (`packet/mod.rs`). A ray goes front to back, block by block; each stretch is drawn from the finest
-//! resident block that holds it. Samples lie at multiples of one step from the eye, whatever is skipped and
-//! whichever thread draws, so the same request over the same blocks gives the same bits on the same instruction
-//! set.
+//! The image is cut into tiles, drawn by the threads of the surrounding rayon pool, and those into packets of
+//! 4 x 4 rays (`packet/mod.rs`). A ray goes front to back, block by block; each segment is drawn from the
+//! finest resident block that holds it. Samples lie at multiples of one step from the eye, independent of
+//! skipping and of threads, so the same request over the same blocks gives the same bits on the same
+//! instruction set.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -28,29 +28,29 @@ use crate::scene::fidelity::{Fidelity, ShownSamples};
 use crate::simd::{Instructions, LANES, Simd, SimdJob};
 use crate::{Cancel, DrawnPart, Image, ImagePart, PartialImage, Rect, SampleTally, Scene};
 
-/// A picture and what it really shows.
+/// Picture and its fidelity.
 #[derive(Clone, Debug)]
 pub struct RenderedImage {
     /// Pixels.
     pub image: Image,
-    /// Levels that the pixels show, and how complete they are.
+    /// Levels that the pixels show, and their completeness.
     pub fidelity: Fidelity,
 }
 
-/// Draws a scene from `blocks`, which belong to the scene's view. Takes no lock: meanwhile the pool they come
-/// from may change.
+/// Draws a scene from `blocks`, which belong to the scene's view. Takes no lock: the pool that they come from
+/// may change meanwhile.
 ///
 /// # Errors
-/// `Invalid` for an impossible scene or blocks of another view; `Cancelled` when the flag was set.
+/// # Errors `Invalid` for an invalid scene or blocks of another view; `Cancelled` if the flag was set.
 pub fn cast(scene: &Scene, blocks: &Snapshot, cancel: &Cancel) -> Result<RenderedImage> {
     cast_with(scene, blocks, cancel, Instructions::best())
 }
 
-/// [`cast`] with certain instructions, to compare them: pictures differ by rounding only, at most 2 of 255 in a
-/// component. Those that the machine has not got are replaced by scalar ones.
+/// Draws as [`cast`] does, with the given instructions, to compare them: pictures differ by rounding only, at
+/// most 2 of 255 in a component. Instructions that the machine lacks are replaced by scalar ones.
 ///
 /// # Errors
-/// As [`cast`].
+/// # Errors The errors of [`cast`].
 pub fn cast_with(
     scene: &Scene,
     blocks: &Snapshot,
@@ -67,7 +67,7 @@ pub fn cast_with(
 /// [needs](crate::SubVolume::needs).
 ///
 /// # Errors
-/// As [`cast`].
+/// # Errors The errors of [`cast`].
 pub fn cast_part(scene: &Scene, part: &ImagePart, blocks: &Snapshot, cancel: &Cancel) -> Result<DrawnPart> {
     scene.check()?;
     if !scene.wires.is_empty() {
@@ -78,7 +78,7 @@ pub fn cast_part(scene: &Scene, part: &ImagePart, blocks: &Snapshot, cancel: &Ca
 }
 
 impl Snapshot {
-    /// Draws a part of a scene; whatever has no value yet is said to be lacking.
+    /// Draws a part of a scene; samples without a value yet are counted as missing.
     fn cast(
         &self,
         scene: &Scene,
@@ -128,7 +128,7 @@ impl<T: Voxel> Caster<'_, T> {
         Ok(DrawnPart { image, tally: SampleTally(shown), work: self.work() })
     }
 
-    /// The work that each block made, in samples drawn.
+    /// Returns the work of each block, in samples drawn.
     #[expect(clippy::cast_precision_loss, reason = "counts of samples stay below 2^53")]
     fn work(&self) -> Vec<(BlockKey, f64)> {
         let one = |(slot, worked): (usize, &AtomicU64)| {
@@ -145,7 +145,7 @@ impl<T: Voxel> Caster<'_, T> {
     }
 }
 
-/// One tile, to be drawn with whatever instructions.
+/// Job that draws one tile, for any instructions.
 struct TileJob<'a, 'b, T> {
     caster: &'a Caster<'b, T>,
     tile: &'a Rect,
@@ -156,7 +156,7 @@ pub(crate) struct DrawnTile {
     pixels: Vec<Vec4>,
     /// Best height per pixel; empty except in pictures of extreme values.
     heights: Vec<f32>,
-    /// Pictures of the slabs; `None` unless slabs are cast.
+    /// Images of the slabs; `None` unless slabs are cast.
     pub(crate) slab_tile: Option<SlabTile>,
     pub(crate) shown: ShownSamples,
 }

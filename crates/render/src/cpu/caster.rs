@@ -25,11 +25,11 @@ pub(crate) struct Caster<'a, T> {
     pub(crate) context: CastContext<'a, T>,
     pub(crate) surfaces: Isosurfaces,
     pub(crate) slices: Option<Slices>,
-    /// Boxes as lines, where any are in the picture.
+    /// Boxes as lines, if any are in the picture.
     pub(crate) box_lines: Option<BoxLines>,
     /// Data for a picture of extreme values; `None` for other pictures.
     pub(crate) extreme: Option<Extreme>,
-    /// Depths between which rays can see something; `None` where they are not known.
+    /// Depths between which rays can see something; `None` if they are not known.
     pub(crate) depth_bounds: Option<DepthBounds>,
     /// Slab borders, at which rays hand over the color that they accumulated; `None` unless slabs are cast.
     pub(crate) slab_borders: Option<SlabBorders>,
@@ -37,7 +37,7 @@ pub(crate) struct Caster<'a, T> {
 
 impl<'a, T: Voxel> Caster<'a, T> {
     /// # Errors
-    /// Those of [`CastContext::new`].
+    /// # Errors The errors of [`CastContext::new`].
     pub(crate) fn new(
         scene: &'a Scene,
         part: &ImagePart,
@@ -59,19 +59,19 @@ impl<'a, T: Voxel> Caster<'a, T> {
         })
     }
 
-    /// Cuts what rays accumulate into slabs. All rays have whole steps then, also in thin volumes.
+    /// Splits the colors of rays into slabs. All rays have whole steps then, also in thin volumes.
     pub(crate) fn cut_at(&mut self, borders: SlabBorders) {
         self.context.is_thin = false;
         self.slab_borders = Some(borders);
     }
 
-    /// True where something has a place on the ray.
+    /// True if anything without the volume can lie on the ray.
     pub(crate) fn has_solids(&self) -> bool {
         self.slices.is_some() || !self.surfaces.is_empty()
     }
 
-    /// Returns the counts to report for a picture. If there are depth bounds and they leave nothing of any ray, but rays meet
-    /// the volume, it counts one sample of the wanted level, so that the shown level is reported.
+    /// Returns the counts to report for a picture. If depth bounds leave nothing of any ray, but rays meet
+    /// the volume, one sample of the wanted level is counted, so that the shown level is reported.
     pub(crate) fn said(&self, mut shown: ShownSamples) -> ShownSamples {
         if self.depth_bounds.is_some()
             && shown.is_nothing()
@@ -91,7 +91,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         starts(top, bottom).flat_map(|top| starts(left, right).map(move |left| tile(top, left))).collect()
     }
 
-    /// True where a ray of a tile has samples.
+    /// True if a ray of a tile has samples.
     fn is_met(&self, tile: &Rect) -> bool {
         let mut corners = (0..tile.height)
             .step_by(PACKET_SIDE as usize)

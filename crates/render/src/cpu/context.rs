@@ -1,4 +1,4 @@
-//! Context of one picture: what all of its rays share, whatever is drawn along them.
+//! Context of one picture: data that all of its rays share, independent of the drawing mode.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -24,14 +24,14 @@ use crate::scene::mode::step_of;
 use crate::simd::Instructions;
 use crate::{ImagePart, Portion, Scene, SubVolume};
 
-/// How many samples are leapt over in the time that one is drawn.
+/// Number of samples that are skipped in the time that one is drawn.
 pub(crate) const LEAPT: u64 = 16;
 
 /// Context that all rays of one picture share: blocks, steps, tables, and what of the blocks can be seen.
 pub(crate) struct CastContext<'a, T> {
     pub(crate) scene: &'a Scene,
     pub(crate) part: ImagePart,
-    /// Others draw what lies outside the part's sub-volume.
+    /// Part to draw; content outside the part's sub-volume is drawn by others.
     pub(crate) is_shared: bool,
     pub(crate) blocks: &'a BlockTable<T>,
     pub(crate) lens: Lens,
@@ -39,26 +39,26 @@ pub(crate) struct CastContext<'a, T> {
     /// Levels that are drawn and have blocks (or known gaps), finest first.
     pub(crate) level_indices: Vec<usize>,
     pub(crate) wanted_level_index: usize,
-    /// The finest that any caster of the picture has a block of.
+    /// Finest level of which any caster of the picture has a block.
     pub(crate) finest_level_index: usize,
     pub(crate) step_world: f64,
-    /// Each ray has samples of its own: see `spacing.rs`.
+    /// True if each ray has samples of its own: see `spacing.rs`.
     pub(crate) is_thin: bool,
-    /// Per level the logarithm of how many steps one sample stands for: coarser blocks need fewer samples.
+    /// Logarithm per level of the steps that one sample represents: coarser blocks need fewer samples.
     pub(crate) strides_log2: Vec<usize>,
-    /// Tables for samples that stand for 1, 2, 4, ... steps.
+    /// Tables for samples that represent 1, 2, 4, ... steps.
     pub(crate) tables: Arc<TransferTables>,
     /// Visible cells of each block, by slot; `None` for empty slots.
     pub(crate) plans: Vec<Option<Arc<SamplingPlan>>>,
     /// Axes along which each block begins beside a coarser one, by slot.
     pub(crate) fades: Vec<Fade>,
-    /// The transfer function shows something.
+    /// True if the transfer function shows something.
     pub(crate) shows_volume: bool,
     pub(crate) lamp: Lamp,
-    /// How samples are lit, if they are.
+    /// Lighting of samples; `None` if they are not lit.
     pub(crate) metric: Option<Metric>,
-    /// Samples that rays passed in each block, and [`LEAPT`] more for each that they drew, by slot;
-    /// empty where nobody asks.
+    /// Samples that rays passed in each block, plus [`LEAPT`] for each that they drew, by slot; empty if not
+    /// requested.
     pub(crate) worked: Vec<AtomicU64>,
     /// Source of the colors, if another array gives them.
     pub(crate) color_by: Option<&'a dyn ColorLookup>,
@@ -67,7 +67,7 @@ pub(crate) struct CastContext<'a, T> {
 
 impl<'a, T: Voxel> CastContext<'a, T> {
     /// # Errors
-    /// `Invalid` for an impossible camera or blocks of another view.
+    /// # Errors `Invalid` for an invalid camera or blocks of another view.
     pub(crate) fn new(
         scene: &'a Scene,
         part: &ImagePart,
@@ -83,7 +83,7 @@ impl<'a, T: Voxel> CastContext<'a, T> {
         let is_drawn = |r: &usize| blocks.count_at(*r) > 0;
         let here = (wanted_level_index..view.levels.len()).find(is_drawn).unwrap_or(wanted_level_index);
         let finest = part.finest.map_or(Ok(here), |number| view.level_index_of(number))?;
-        // Gaps in the wanted level are no lack, so it is looked at even where it has no block.
+        // Gaps in the wanted level do not count as missing, so it is included even if it has no block.
         let is_asked = |r: &usize| is_drawn(r) || *r == wanted_level_index && blocks.has_gaps(*r);
         let level_indices: Vec<usize> = (wanted_level_index..view.levels.len()).filter(is_asked).collect();
         let step = scene.quality.step * step_of(scene.mode);
@@ -161,7 +161,7 @@ impl<'a, T: Voxel> CastContext<'a, T> {
     }
 }
 
-/// Returns the part of the volume that may be seen, for each level.
+/// Returns the part of the volume that may be visible, for each level.
 fn frusta(scene: &Scene, part: &ImagePart, lens: &Lens, portion: &Portion) -> Vec<Frustum> {
     let frustum = Frustum::new(&scene.view, lens, portion);
     let of_level =
@@ -169,7 +169,7 @@ fn frusta(scene: &Scene, part: &ImagePart, lens: &Lens, portion: &Portion) -> Ve
     (0..scene.view.levels.len()).map(of_level).collect()
 }
 
-/// Logarithm of the largest power of two of steps that is no longer than `coarse_world`.
+/// Returns the logarithm of the largest power of two of steps that is no longer than `coarse_world`.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 fn stride_log2(coarse_world: f64, step_world: f64) -> usize {
     const MOST: f64 = 8.0;

@@ -1,8 +1,9 @@
-//! A part of a picture: what one of several casters draws, and what becomes of it.
+//! Partial images: the output of one of several casters, and their composition.
 //!
-//! [`cast_part`](crate::cast_part) is [`cast`](crate::cast) for a [`SubVolume`] and a rectangle of the image. Put behind one another
-//! in the order in which rays meet the sub-volumes, the partial images are the picture: nothing of it is lit, cut or placed by
-//! what only one of the casters knows. A partial image knows nothing of what lies before it, so its rays end later.
+//! [`cast_part`](crate::cast_part) is [`cast`](crate::cast) for a [`SubVolume`] and a rectangle of the image.
+//! Composited in the order in which rays meet the sub-volumes, the partial images are the picture: no
+//! lighting, cut or position depends on data of one caster only. A partial image does not depend on what lies
+//! in front of it, so its rays end later.
 
 use array::{BlockKey, Error, Result};
 
@@ -18,38 +19,39 @@ pub struct ImagePart {
     /// Part of the image.
     pub rect: Rect,
     /// Number of the finest level, not finer than the scene's, of which any of the casters has a block
-    /// ([`Snapshot::finest_level`](crate::Snapshot::finest_level)): it says where samples lie. `None`: what is here says so.
+    /// ([`Snapshot::finest_level`](crate::Snapshot::finest_level)); it determines the positions of samples.
+    /// `None`: determined by the blocks of this caster.
     pub finest: Option<u8>,
 }
 
 impl ImagePart {
-    /// All of a picture.
+    /// Returns the whole picture.
     pub(crate) fn whole(scene: &Scene) -> Self {
         Self { sub_volume: SubVolume::WHOLE, rect: Rect::whole(scene.size), finest: None }
     }
 }
 
-/// Pixels of a rectangle of an image, not finished yet: others may lie before and behind them.
+/// Intermediate pixels of a rectangle of an image: other partial images may lie in front of and behind them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartialImage {
     /// Rectangle of the image that the pixels cover.
     pub rect: Rect,
     /// Premultiplied, sRGB-encoded RGBA, row by row.
     pub rgba: Vec<[f32; 4]>,
-    /// Best height along each ray of pictures of extreme values, -1 where no value was met: it is shown behind
-    /// everything else, so that the largest of all casters counts. Empty in other pictures.
+    /// Best height along each ray of pictures of extreme values, -1 where no value was met: it is shown
+    /// behind everything else, so that the largest of all casters counts. Empty in other pictures.
     pub heights: Vec<f32>,
 }
 
 impl PartialImage {
-    /// One in which nothing is seen.
+    /// Returns an empty partial image.
     #[must_use]
     pub fn transparent(rect: Rect, has_heights: bool) -> Self {
         let heights = if has_heights { vec![height::NOTHING; rect.pixels()] } else { Vec::new() };
         Self { rect, rgba: vec![[0.0; 4]; rect.pixels()], heights }
     }
 
-    /// Puts extreme values behind what else was drawn, once all partial images lie over one another.
+    /// Composites extreme values behind everything else, after all partial images are composited.
     #[must_use]
     pub fn finished(mut self, scene: &Scene) -> Self {
         height::show(scene, &mut self.rgba, &self.heights);
@@ -58,7 +60,7 @@ impl PartialImage {
     }
 }
 
-/// Counts of a caster: they tell what its partial images show.
+/// Counts of a caster, from which the fidelity of the picture is computed.
 #[derive(Clone, Debug, Default)]
 pub struct SampleTally(pub(crate) ShownSamples);
 
@@ -66,12 +68,12 @@ impl SampleTally {
     /// Size of [`SampleTally::to_bytes`].
     pub const BYTES: usize = ShownSamples::WORDS * size_of::<u64>();
 
-    /// Adds what another caster counted.
+    /// Adds the counts of another caster.
     pub fn add(&mut self, other: &Self) {
         self.0.add(&other.0);
     }
 
-    /// Bytes for other processes; little-endian.
+    /// Returns the bytes for other processes; little-endian.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.0.words().flat_map(u64::to_le_bytes).collect()
@@ -80,7 +82,7 @@ impl SampleTally {
     /// Reads the bytes that [`SampleTally::to_bytes`] wrote.
     ///
     /// # Errors
-    /// `Corrupt` when it is not of that size.
+    /// # Errors `Corrupt` if the size does not match.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let shown = ShownSamples::from_words(&words).filter(|_| bytes.len() == Self::BYTES);
@@ -89,22 +91,22 @@ impl SampleTally {
         })
     }
 
-    /// Returns what all partial images of a scene show whose tallies were added up.
+    /// Returns the fidelity of a picture from the sum of the tallies of all partial images of a scene.
     ///
     /// # Errors
-    /// `Invalid` where the scene wants a level that its view has not.
+    /// # Errors `Invalid` if the scene wants a level that its view does not have.
     pub fn fidelity(&self, scene: &Scene) -> Result<Fidelity> {
         Ok(self.0.fidelity(&scene.view, scene.view.level_index_of(scene.finest_level)?))
     }
 }
 
-/// A partial image of a picture, and what it took.
+/// Partial image of a picture, with its counts and its work.
 #[derive(Clone, Debug)]
 pub struct DrawnPart {
     /// Pixels.
     pub image: PartialImage,
-    /// Counts that tell what the pixels show.
+    /// Counts for the fidelity of the picture.
     pub tally: SampleTally,
-    /// Work that blocks made, in samples drawn.
+    /// Work of the blocks, in samples drawn.
     pub work: Vec<(BlockKey, f64)>,
 }

@@ -1,4 +1,4 @@
-//! The colors of values where opacity plays no part: of extreme values along rays, and on slices.
+//! Palette: colors of values without opacity, used for extreme values along rays and on slices.
 
 use glam::Vec4;
 
@@ -24,19 +24,19 @@ impl Palette {
         Self { colors, range: transfer.range, domain: transfer.domain(), own }
     }
 
-    /// The color at a place in the transfer function's table.
+    /// Returns the color at a place in the transfer function's table.
     pub(crate) fn of_place(&self, place: f32) -> Vec4 {
         let [low, high] = self.domain;
         let share = f64::from(place) / (ENTRIES - 1) as f64;
         self.opaque(interpolate(&self.colors, self.range, low + share * (high - low)))
     }
 
-    /// The color of a label at a place in that table: where the map is categorical, that of its number.
+    /// Returns the color of a label at a place in that table: if the map is categorical, that of its number.
     pub(crate) fn of_label(&self, label: u32, place: f32) -> Vec4 {
         self.own.as_ref().map_or_else(|| self.of_place(place), |own| self.opaque(own.of(label)))
     }
 
-    /// Palette as a caster on another device takes it.
+    /// Returns the palette for a caster on another device.
     pub(crate) fn prepared(&self) -> PreparedPalette {
         let ([low, high], [first, last]) = (self.domain, self.range);
         let per_value = (self.colors.len() - 1) as f64 / (last - first);

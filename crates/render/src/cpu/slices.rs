@@ -1,7 +1,8 @@
-//! Intersections of rays with slices. Of each ray only the nearest slice that has a value there matters,
-//! because slices are opaque.
+//! Intersections of rays with slices. Only the nearest slice that has a value matters for each ray, because
+//! slices are opaque.
 //!
-//! A ray meets a plane in one place, so sixteen rays look up their values together, slice by slice; nothing is marched.
+//! A ray meets a plane in one point, so sixteen rays look up their values together, slice by slice, without
+//! marching.
 
 use glam::{DVec3, Vec4};
 
@@ -17,7 +18,7 @@ use crate::scene::fidelity::ShownSamples;
 use crate::simd::{LANES, Simd, SimdStep};
 use crate::{Scene, Slice};
 
-/// The nearest slice of each ray.
+/// Nearest slice of each ray.
 pub(crate) type SliceHits = [Option<Hit>; LANES];
 
 /// Slices of a picture, and their palette.
@@ -25,7 +26,7 @@ pub(crate) type SliceHits = [Option<Hit>; LANES];
 pub(crate) struct Slices {
     slices: Vec<Slice>,
     palette: Palette,
-    /// Nothing else is drawn.
+    /// True if nothing else is drawn.
     pub(crate) are_alone: bool,
 }
 
@@ -73,7 +74,7 @@ impl PlaneHits {
     }
 }
 
-/// Looks for the slices of sixteen rays.
+/// Finds the slices of sixteen rays.
 pub(crate) struct IntersectSlices<'a, 'b, T> {
     pub(crate) context: &'a CastContext<'b, T>,
     pub(crate) slices: &'a Slices,
@@ -122,7 +123,7 @@ impl<S: Simd, T: Voxel> SimdStep<S> for IntersectSlices<'_, '_, T> {
     }
 }
 
-/// The colors of slices alone.
+/// Returns the colors of slices alone.
 pub(crate) fn colors_of(slice_hits: &SliceHits) -> [Vec4; LANES] {
     slice_hits.map(|slice_hit| slice_hit.map_or(Vec4::ZERO, |hit| hit.color))
 }

@@ -1,12 +1,12 @@
-//! The transfer function as a table over stored values, made once per picture.
+//! Transfer function as a table over stored values, computed once per picture.
 //!
-//! Decoding, range, color, opacity and step length are folded into one look-up: a stored value becomes a
-//! place in the table, the entry there is the premultiplied color of one sample. An entry is 64 bits: red, green,
-//! blue and opacity in 16 bits each, scaled so that the table's highest opacity uses them all.
+//! Decoding, range, color, opacity and step length are combined in one lookup: a stored value becomes a place
+//! in the table, whose entry is the premultiplied color of one sample. An entry is 64 bits: red, green, blue
+//! and opacity in 16 bits each, scaled so that the table's highest opacity uses them all.
 //!
-//! Between two samples of a ray the value is taken to run evenly. Where opacity is linear in between, the entry in
-//! the middle is all there is; where it bends, the way is cut into 4 or 16 parts, for which there are tables of
-//! their own. [`TransferTable::bends`] says how much it bends (see [`ERROR_PER_BEND`]).
+//! The value is assumed to be linear between two samples of a ray. If opacity is linear in between, the entry
+//! in the middle is sufficient; if it is not, the interval is cut into 4 or 16 parts, which have tables of
+//! their own. [`TransferTable::bends`] is the measure of the nonlinearity (see [`ERROR_PER_BEND`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +23,8 @@ use crate::scene::color_map::OwnColors;
 use crate::scene::transfer::interpolate;
 use crate::simd::Simd;
 
-/// Entries of a table; 16 KiB fit the nearest cache beside voxels. The nearest entry is taken, so a value is known
-/// to 1/4094 of the transfer function's domain.
+/// Entries of a table; 16 KiB fit the nearest cache beside voxels. The nearest entry is used, so a value has
+/// a resolution of 1/4094 of the transfer function's domain.
 pub(crate) const ENTRIES: usize = 2048;
 
 /// Numbers of parts into which the interval between two samples may be cut.
@@ -32,16 +32,16 @@ pub(crate) const PARTS: [u32; 3] = [1, 4, 16];
 
 const SQRT_3: f32 = 1.732_051;
 
-/// Opacity of a sample that its entry may lack for want of parts.
+/// Largest error of a sample's opacity that is accepted instead of more parts.
 pub(crate) const TOLERANCE: f32 = 1.0 / 512.0;
 
-/// Opacity that a sample for several steps may lack, if the values between samples were taken to run straight: they are
-/// not, so what is really lost is far less.
+/// Largest error of the opacity of a sample for several steps, if values were linear between samples: they
+/// are curved, so the real error is far less.
 const RATE_TOLERANCE: f32 = 1.0 / 256.0;
 
-/// Bound of the error when the entry in the middle of a way stands for the mean of the way: at most the bend
-/// times the way's length in entries times this (one bend in the middle of a way of length `l` lifts the mean
-/// by a slope of `bend / 2` over `l / 2`, halved).
+/// Bound of the error when the entry in the middle of an interval represents the mean of the interval: at
+/// most the bend times the interval's length in entries times this (one bend in the middle of an interval of
+/// length `l` lifts the mean by a slope of `bend / 2` over `l / 2`, halved).
 pub(crate) const ERROR_PER_BEND: f32 = 1.0 / 8.0;
 
 /// Premultiplied colors and opacities of samples of one length.
@@ -53,8 +53,9 @@ pub(crate) struct TableEntries {
     pub(crate) unit: f32,
 }
 
-/// Within a way that is nearly opaque its first colors hide the others, so that the color in the middle is not that of
-/// the whole: what a change of color counts as bend, times the square of opacity.
+/// Weight of color changes: in a nearly opaque interval the first colors hide the others, so that the color
+/// in the middle is not that of the whole. A change of color counts as this bend, times the square of
+/// opacity.
 const ORDER_BEND: f64 = 1.0 / 32.0;
 
 /// Table of a transfer function over stored values, for samples of one length.
@@ -64,19 +65,20 @@ pub(crate) struct TransferTable {
     pub(crate) parts: [TableEntries; 3],
     /// Entries for 2 and 4 whole samples at once.
     pub(crate) longer: [TableEntries; 2],
-    /// Sum of what the slope of opacity (of whole samples, per entry) changes by, and of changes of color where
-    /// opacity is high (see [`ORDER_BEND`]), up to and with each entry.
+    /// Prefix sums, up to each entry, of the changes of the slope of opacity (of whole samples, per entry),
+    /// and of changes of color where opacity is high (see [`ORDER_BEND`]).
     pub(crate) bends: Box<[f32; ENTRIES]>,
-    /// Sum of what opacity, and color times opacity, change by from entry to entry, up to and with each.
+    /// Prefix sums, up to each entry, of the changes of opacity, and of color times opacity.
     changes: Vec<f32>,
     /// Length of a whole sample, smallest voxel spacings of level 0.
     thickness: f64,
-    /// The middle of a shorter way is enough wherever it lies, entries: all bends together would not ask for parts.
+    /// Length of an interval in entries below which the middle is sufficient anywhere: all bends together
+    /// would not require parts.
     pub(crate) longest_even: f32,
     pub(crate) scale: PlaceScale,
-    /// How many entries before this one can be seen.
+    /// Number of visible entries before each one.
     visible_before: Vec<u32>,
-    /// Colors where the map is categorical; their opacity is 1.
+    /// Colors if the map is categorical; their opacity is 1.
     own: Option<OwnColors>,
 }
 
@@ -95,7 +97,8 @@ impl TableEntries {
         Self { packed, unit: most / FULL }
     }
 
-    /// The entries nearest to sixteen places, whose components are so many [units](TableEntries::unit); those of 0 for NaN.
+    /// Returns the entries nearest to sixteen places, with components in [units](TableEntries::unit); zero
+    /// for NaN.
     #[inline(always)]
     #[expect(unsafe_code, reason = "read at places that were clamped before")]
     pub(crate) fn at<S: Simd>(&self, simd: S, places: S::F) -> [S::F; 4] {
@@ -106,7 +109,7 @@ impl TableEntries {
         unsafe { simd.entries(self.packed.as_ptr(), &at) }
     }
 
-    /// The entry nearest to a place.
+    /// Returns the entry nearest to a place.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -159,7 +162,7 @@ impl TransferTable {
         Self { parts, longer, bends, changes, thickness, longest_even, scale, visible_before, own }
     }
 
-    /// Words as in [`crate::device::Prepared::table_words`].
+    /// Returns the words of [`crate::device::Prepared::table_words`].
     #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is meant")]
     pub(crate) fn words(&self) -> impl Iterator<Item = u32> + '_ {
         let halves = |&entry: &u64| [entry as u32, (entry >> 32) as u32];
@@ -168,7 +171,7 @@ impl TransferTable {
         entries.chain(self.bends.iter().map(|bend| bend.to_bits())).chain(units).chain([0])
     }
 
-    /// Colors by label, four words each.
+    /// Returns the colors by label, four words each.
     pub(crate) fn label_words(&self) -> impl Iterator<Item = u32> + '_ {
         let table = match &self.own {
             Some(OwnColors::OfLabels(table)) => table.as_slice(),
@@ -177,12 +180,12 @@ impl TransferTable {
         table.iter().flat_map(|&[r, g, b]| [r, g, b, 1.0].map(f32::to_bits))
     }
 
-    /// The entry of a whole sample nearest to a place; nothing for NaN.
+    /// Returns the entry of a whole sample nearest to a place; zero for NaN.
     pub(crate) fn entry(&self, place: f32) -> Vec4 {
         if place.is_nan() { Vec4::ZERO } else { self.parts[0].entry(place) }
     }
 
-    /// The color of one sample of a label at a place.
+    /// Returns the color of one sample of a label at a place.
     #[inline]
     pub(crate) fn label_entry(&self, place: f32, label: u32) -> Vec4 {
         let entry = self.parts[0].entry(place);
@@ -190,7 +193,7 @@ impl TransferTable {
         self.own.as_ref().map_or(entry, colored)
     }
 
-    /// Returns what can be seen of the stored values from `low` to `high`, and of all that is interpolated
+    /// Returns the visibility of the stored values from `low` to `high`, and of all that is interpolated
     /// between them.
     pub(crate) fn visibility_of(&self, range: [f32; 2]) -> RangeVisibility {
         let Some(EntryRange { first, last, longest }) = self.stretch(range) else {
@@ -203,8 +206,8 @@ impl TransferTable {
         if missed > TOLERANCE { RangeVisibility::Bent } else { RangeVisibility::Even }
     }
 
-    /// How densely a cell is to be sampled whose stored values lie from `low` to `high` and run so from voxel to voxel. One of
-    /// [`crate::cpu::empty_space::sampling_rate`]'s.
+    /// Returns the sampling rate of a cell with stored values from `low` to `high` and this variation: one of
+    /// those of [`crate::cpu::empty_space::sampling_rate`].
     #[expect(clippy::cast_possible_truncation, reason = "compared only; saturates")]
     pub(crate) fn sampling_rate_of(&self, range: [f32; 2], variation: &ValueVariation) -> u8 {
         let Some(EntryRange { first, last, longest }) = self.stretch(range) else { return QUADRUPLE };
@@ -213,19 +216,19 @@ impl TransferTable {
         }
         let bends = self.bends[last] - self.bends[first];
         let gain = (self.thickness * self.scale.gain.abs()) as f32;
-        // What is interpolated between voxels changes by no more than the rise along each axis.
+        // Interpolated values change by no more than the rise along each axis.
         let way = longest.min(gain * variation.first_difference * SQRT_3);
         let missed = bends * way * ERROR_PER_BEND;
         if missed > TOLERANCE {
             return BENT;
         }
         let slope = (self.changes[last] - self.changes[first]) / (last - first).max(1) as f32 + bends;
-        // Between samples so far apart a parabola of this bow leaves the straight line by so many entries, two thirds on
-        // average; opacity of so many steps is off by that.
+        // Between samples this far apart a parabola of this curvature deviates from the straight line by this
+        // number of entries, two thirds on average; opacity of this number of steps has that error.
         let apart = gain * self.thickness as f32 / 8.0 * variation.second_difference;
         let is_enough = |steps: f32| {
             let lost = apart * steps * steps * slope * steps * 2.0 / 3.0;
-            // Ways are longer, the opacities that bend higher: for each step as much is missed as for one.
+            // Intervals are longer, the opacities that bend higher: the error per step is that of one.
             lost <= RATE_TOLERANCE && missed * steps * steps <= TOLERANCE * steps
         };
         if is_enough(4.0) {
@@ -246,27 +249,27 @@ impl TransferTable {
         let place = |v: f32| (f64::from(v) - self.scale.origin) * self.scale.gain;
         let (a, b) = (place(low).min(place(high)), place(low).max(place(high)));
         let end = (ENTRIES - 1) as f64;
-        // One entry more on both sides: rounding of interpolated values.
+        // One entry more on both sides, for rounding of interpolated values.
         let first = ((a + 0.5).floor() - 1.0).clamp(0.0, end) as usize;
         let last = ((b + 0.5).floor() + 1.0).clamp(0.0, end) as usize;
-        // From one sample to the next values hardly ever run through more than half of a cell's range.
+        // Values hardly ever pass more than half of a cell's range from one sample to the next.
         let longest = ((b - a) / 2.0).min(f64::from(f32::MAX)) as f32;
         Some(EntryRange { first, last, longest })
     }
 }
 
-/// The entries of a cell's values, from the first to the last.
+/// Entries of a cell's values, from the first to the last.
 struct EntryRange {
     first: usize,
     last: usize,
-    /// The longest way from one sample to the next, entries.
+    /// Longest interval from one sample to the next, entries.
     longest: f32,
 }
 
-/// The tables of one picture: for samples that stand for 1, 2, 4, ... steps.
+/// Tables of one picture: for samples that represent 1, 2, 4, ... steps.
 #[derive(Debug)]
 pub(crate) struct TransferTables {
-    /// Tells them from all others of this process.
+    /// Unique id in this process.
     pub(crate) number: u64,
     pub(crate) by_stride: Vec<TransferTable>,
 }
@@ -279,12 +282,12 @@ pub(crate) struct Recipe {
     pub(crate) thickness: f64,
     /// Logarithm of the longest stride.
     pub(crate) coarsest_log2: usize,
-    /// Not used for the tables, but fields of blocks go by their number.
+    /// Not used for the tables, but part of the id under which blocks store their visible cells.
     pub(crate) skip_empty: bool,
 }
 
-/// The tables of the last few pictures that differed in them, so that not every picture makes its own. Clones share
-/// what is remembered.
+/// Tables of the last few pictures with different parameters, so that not every picture computes its own.
+/// Clones share the tables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TableMemo(Arc<Mutex<Vec<KeptTables>>>);
 
@@ -314,27 +317,27 @@ impl TableMemo {
 pub(crate) enum RangeVisibility {
     /// No value is there.
     Absent,
-    /// Nothing. Between the values of two gaps there is something to be seen.
+    /// All values are hidden. Something is visible between the values of two gaps.
     Hidden { gap: u32 },
-    /// Something, and its opacity is so nearly linear that one look-up per sample will do.
+    /// Some values are visible, and their opacity is so nearly linear that one lookup per sample suffices.
     Even,
-    /// Something whose opacity bends or jumps.
+    /// Some values are visible, and their opacity is nonlinear or jumps.
     Bent,
 }
 
 impl RangeVisibility {
-    /// True where there is nothing to be seen.
+    /// True if no value is visible.
     pub(crate) fn is_hidden(self) -> bool {
         matches!(self, Self::Absent | Self::Hidden { .. })
     }
 
-    /// The gap that hidden values lie in.
+    /// Returns the gap that hidden values lie in.
     pub(crate) fn gap(self) -> Option<u32> {
         if let Self::Hidden { gap } = self { Some(gap) } else { None }
     }
 }
 
-/// Opacity of a step `thickness` times as long as the one that `opacity` is meant for.
+/// Returns the opacity of a step `thickness` times as long as the one that `opacity` is meant for.
 fn corrected(opacity: f64, thickness: f64) -> f64 {
     1.0 - (1.0 - opacity).powf(thickness)
 }

@@ -1,9 +1,10 @@
-//! How much work a picture will make, and where: guessed from what is there of the volume before it is drawn.
+//! Estimate of the work of a picture and its distribution, from the resident blocks before it is drawn.
 //!
-//! A ray costs by its samples in sight. So the guess is made of points spread evenly over the blocks, each of which
-//! stands for the samples that rays take around it, fully where something is to be seen and a little, or next to nothing, where not. What
-//! is seen there is taken from the finest level that is here, which may be a coarse one. What lies behind something
-//! opaque is not known to cost less; [`Worked`](crate::DrawnPart::work) tells afterwards.
+//! The cost of a ray is the number of its visible samples. So the estimate consists of points spread evenly
+//! over the blocks, each of which represents the samples that rays take around it, in full if something is
+//! visible and with a small share if not. Visibility is taken from the finest resident level, which may be a
+//! coarse one. Content behind something opaque is not known to cost less; [`Worked`](crate::DrawnPart::work)
+//! reports the real work afterwards.
 
 use array::{BlockKey, Error, Result};
 use glam::DVec3;
@@ -18,31 +19,31 @@ use crate::scene::camera::Lens;
 use crate::scene::frustum::Frustum;
 use crate::{Scene, Snapshot};
 
-/// A place in the volume and the work that rays make around it.
+/// Point in the volume, with the work of rays around it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkPoint {
     /// Position in volume space, `(x, y, z)`.
     pub at: [f64; 3],
-    /// Number of the block among those that were asked about.
+    /// Index of the block in the list of requested blocks.
     pub block: u32,
     /// Work in samples drawn.
     pub work: f64,
 }
 
-/// Guessed cost of a sample where nothing is seen and rays need not pass ([depth bounds](crate::cpu::empty_space::depth_bounds)), as a share
-/// of the cost of a sample that is drawn. It is not zero, because what is known of the values there may be
-/// coarse.
+/// Estimated cost of a sample where nothing is visible and rays need not pass ([depth
+/// bounds](crate::cpu::empty_space::depth_bounds)), as a share of the cost of a sample that is drawn. It is
+/// not zero, because the known values may be coarse.
 const OUTSIDE_BOUNDS: f64 = 1.0 / 256.0;
-/// Points that are enough for a thousand processes; where there are more blocks each has one, as many as a picture may have
-/// blocks; and most in a block.
+/// Number of points, enough for a thousand processes; if there are more blocks each has one point, as many as
+/// a picture may have blocks; and the most points in a block.
 const POINTS: usize = 1 << 16;
 const MAX_POINTS: usize = 1 << 18;
 const MAX_OF_BLOCK: u32 = 1 << 14;
 
-/// The work that a picture makes in `blocks`, of the level that it wants.
+/// Returns the estimated work of a picture in `blocks`, of the level that it wants.
 ///
 /// # Errors
-/// `Invalid` for an impossible scene or blocks of another view; `TooLarge` beyond 262,144 blocks.
+/// # Errors `Invalid` for an invalid scene or blocks of another view; `TooLarge` beyond 262,144 blocks.
 pub fn work(scene: &Scene, at_hand: &Snapshot, blocks: &[BlockKey]) -> Result<Vec<WorkPoint>> {
     scene.check()?;
     if blocks.len() > MAX_POINTS {
@@ -79,12 +80,12 @@ struct WorkSurvey<'a> {
     scene: &'a Scene,
     lens: Lens,
     frustum: Frustum,
-    /// Points in a block.
+    /// Returns the number of points in a block.
     count: u32,
 }
 
 impl WorkSurvey<'_> {
-    /// Points in a block; those out of sight are left out.
+    /// Returns the points in a block; those out of sight are left out.
     fn points(&self, number: usize, key: &BlockKey) -> Result<Vec<WorkPoint>> {
         let view = &self.scene.view;
         let Some((level_index, place)) = view.locate(key) else {
@@ -104,7 +105,7 @@ impl WorkSurvey<'_> {
             let world = view.world_from_volume.transform_point3(at);
             let pixel = self.lens.pixel_of(world).filter(|pixel| is_in && self.is_in_image(*pixel));
             let Some(depth) = self.lens.depth_of(world).filter(|_| pixel.is_some()) else { continue };
-            // Rays that pass what a point stands for are no nearer to one another than there.
+            // The rays past a point's region are no nearer to one another than there.
             let pixel_world = self.lens.pixel_world(depth.max(share_world.cbrt() / 2.0));
             points.push(WorkPoint {
                 at: at.into(),
@@ -121,8 +122,8 @@ impl WorkSurvey<'_> {
     }
 }
 
-/// Points that fill a cube evenly however many there are, no two of them on one plane across an axis: Roberts' sequence,
-/// the multiples of powers of the root of x^4 = x + 1.
+/// Returns points that fill a cube evenly for any count, no two of them on one plane across an axis: Roberts'
+/// sequence, the multiples of powers of the root of x^4 = x + 1.
 #[expect(clippy::cast_precision_loss, reason = "numbers of points stay below 2^53")]
 fn spread(number: u64) -> DVec3 {
     const STEPS: DVec3 = DVec3::new(0.819_172_513_396_164_4, 0.671_043_606_703_789_2, 0.549_700_477_901_97);
@@ -130,7 +131,7 @@ fn spread(number: u64) -> DVec3 {
 }
 
 impl<T: Voxel> BlockTable<T> {
-    /// Whether something is to be seen at places, by the finest blocks that are here; true where none is.
+    /// Returns whether something is visible at positions, by the finest resident blocks; true where none is.
     pub(crate) fn seen_at(&self, scene: &Scene, places: &[DVec3]) -> Vec<bool> {
         let nearest = !self.view.meaning.is_continuous();
         let decoding = &self.view.decoding;

@@ -1,4 +1,4 @@
-//! Colors of another array at places in volume space.
+//! Lookup of another array's colors at positions in volume space.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,8 +21,8 @@ use crate::simd::{Instructions, LANES, Simd, SimdJob, each_axis};
 use crate::{ImagePart, Scene};
 
 impl Snapshot {
-    /// Casts with the colors of another array, where the scene has them; and says how many samples count as lacking because
-    /// their colors are still to come: one stands for all.
+    /// Casts with the colors of another array, if the scene has them, and returns the number of samples that
+    /// count as missing because their colors are not yet loaded: one represents all.
     pub(crate) fn with_colors<R>(
         &self,
         scene: &Scene,
@@ -50,7 +50,7 @@ pub(crate) struct ArrayColors<'a, T> {
     is_lacking: AtomicBool,
 }
 
-/// Color of a place whose value is still to come.
+/// Color of a position whose value is not yet loaded.
 const UNKNOWN: [f32; 4] = [0.5, 0.5, 0.5, 1.0];
 
 impl<'a, T: Voxel> ArrayColors<'a, T> {
@@ -61,7 +61,7 @@ impl<'a, T: Voxel> ArrayColors<'a, T> {
         blocks: &'a BlockTable<T>,
         instructions: Instructions,
     ) -> Result<Self> {
-        // How fine the drawn array is says nothing of this one.
+        // The resolution of the drawn array does not determine that of this one.
         let part = ImagePart { finest: None, ..*part };
         let context = CastContext::new(scene, &part, blocks, None, instructions)?;
         Ok(Self { context, is_lacking: AtomicBool::new(false) })
@@ -78,7 +78,7 @@ impl<'a, T: Voxel> ArrayColors<'a, T> {
         }
     }
 
-    /// Outside the volume its outermost voxels go on.
+    /// Outside the volume its outermost voxels are repeated.
     fn clamped(&self, at: DVec3) -> DVec3 {
         let (low, high) = self.context.scene.view.volume_box();
         at.max(low).min(high)
@@ -119,7 +119,7 @@ impl<T> fmt::Debug for ArrayColors<'_, T> {
     }
 }
 
-/// One look at sixteen places.
+/// Lookup of sixteen positions.
 struct ColorsAnywhere<'a, 'b, T> {
     source: &'a ArrayColors<'b, T>,
     at: &'a [DVec3; LANES],
@@ -156,7 +156,7 @@ impl<T: Voxel> SimdJob for ColorsAnywhere<'_, '_, T> {
     }
 }
 
-/// One look at sixteen places in one block.
+/// Lookup of sixteen positions in one block.
 struct ColorsInBlock<'a, 'b, T> {
     source: &'a ArrayColors<'b, T>,
     near: &'a ColorBlock,
@@ -173,7 +173,7 @@ impl<T: Voxel> SimdJob for ColorsInBlock<'_, '_, T> {
         let at = each_axis!(a => simd.mul_add(simd.load(&at[a]), simd.splat(scale[a]), simd.splat(shift[a])));
         let grid = VoxelGrid::new(block);
         if !shading.nearest {
-            // Where no slopes are asked for, scales play no part.
+            // Scales are not used without slopes.
             let find = TakeSamples { grid, at, scale: [1.0; 3], shading: &shading };
             return of_places(simd, simd.call(find).place, shading.table);
         }
@@ -188,7 +188,7 @@ impl<T: Voxel> SimdJob for ColorsInBlock<'_, '_, T> {
     }
 }
 
-/// The colors of places in the table; nothing where they are NaN.
+/// Returns the colors of places in the table; transparent where they are NaN.
 #[inline(always)]
 fn of_places<S: Simd>(simd: S, places: S::F, table: &TransferTable) -> [[f32; LANES]; 4] {
     let entries = &table.parts[0];
@@ -203,7 +203,7 @@ fn of_places<S: Simd>(simd: S, places: S::F, table: &TransferTable) -> [[f32; LA
     ]
 }
 
-/// The colors of labels; nothing where their places are NaN.
+/// Returns the colors of labels; transparent where their places are NaN.
 #[inline(never)]
 fn of_labels<T>(values: &PlaceValues, shading: &Shading<'_, T>) -> [[f32; LANES]; 4] {
     let mut found = [[0.0; LANES]; 4];

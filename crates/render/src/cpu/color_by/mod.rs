@@ -1,8 +1,8 @@
-//! Colors by another array: what is seen is one array's, in which colors another one's values say.
+//! Coloring by another array: opacity comes from the values of one array, color from those of another.
 //!
-//! The other array has blocks, levels and transitions between levels of its own; [`lookup`] finds its values, sixteen places at once,
-//! wherever they lie. Voxels of both lie at the same places, so positions in volume space are the same. Between two samples a part
-//! of the way takes the color in its middle.
+//! The other array has blocks, levels and transitions between levels of its own; [`lookup`] finds its values
+//! at sixteen positions at once. Voxels of both arrays lie at the same positions, so positions in volume
+//! space are the same. A part of the interval between two samples has the color of its middle.
 
 pub(crate) mod lookup;
 
@@ -13,28 +13,29 @@ use glam::{DVec3, Vec4};
 
 use crate::simd::{LANES, Simd, each_axis};
 
-/// Source of colors at places in volume space: red, green, blue, and 1 where there is a value, else 0.
+/// Source of colors at positions in volume space: red, green, blue, and 1 where there is a value, else 0.
 pub(crate) trait ColorLookup: fmt::Debug + Send + Sync {
-    /// Returns the colors of the `wanted` places, in whichever blocks they lie; 0 for the others.
+    /// Returns the colors of the `wanted` positions, in any blocks; 0 for the others.
     fn colors_at(&self, at: &[DVec3; LANES], wanted: u32) -> [[f32; LANES]; 4];
 
-    /// The block around a place, for those who stay there; `None` where there is none, or its values lead over to others.
+    /// Returns the block around a position, for repeated lookups; `None` if there is none, or if its values
+    /// are blended with others.
     fn block_around(&self, at: DVec3, map: LocalMap) -> Option<ColorBlock>;
 
-    /// Returns the colors of places in such a block.
+    /// Returns the colors of positions in such a block.
     fn colors_in_block(&self, near: &ColorBlock, at: &[[f32; LANES]; 3]) -> [[f32; LANES]; 4];
 
-    /// Returns the color of one place, in whichever block it lies; transparent where there is no value.
+    /// Returns the color of one position, in any block; transparent where there is no value.
     fn color_at(&self, at: DVec3) -> Vec4 {
         let [r, g, b, is_there] = self.colors_at(&[at; LANES], 1);
         Vec4::new(r[0], g[0], b[0], 1.0) * is_there[0]
     }
 
-    /// Some value that was asked for is still to come from the level that is wanted.
+    /// True if some value that was looked up is not yet loaded from the wanted level.
     fn is_lacking(&self) -> bool;
 }
 
-/// A premultiplied color of one array in the color of another one at a place.
+/// Returns a premultiplied color of one array in the color of another one at a position.
 pub(crate) fn recolored(color_by: Option<&dyn ColorLookup>, color: Vec4, at: DVec3) -> Vec4 {
     match color_by {
         Some(color_by) if color.w > 0.0 => color_by.color_at(at) * color.w,
@@ -45,13 +46,13 @@ pub(crate) fn recolored(color_by: Option<&dyn ColorLookup>, color: Vec4, at: DVe
 /// Local positions = the first * positions in volume space + the second.
 pub(crate) type LocalMap = (DVec3, DVec3);
 
-/// A block of the array that gives the colors: where local positions of somebody else lie in it.
+/// Block of the array that gives the colors, and the map from local positions of another block into it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColorBlock {
     slot: u32,
     /// Positions in its voxels = the first * local positions + the second.
     map: [[f32; 3]; 2],
-    /// Local positions that it holds: the smallest, and the first that it does not.
+    /// Local positions that it holds: the smallest, inclusive, and the end, exclusive.
     holds: [[f32; 3]; 2],
 }
 
@@ -59,16 +60,16 @@ pub(crate) struct ColorBlock {
 #[derive(Clone, Copy)]
 pub(crate) struct StepColors<'a, S: Simd> {
     pub(crate) color_by: &'a dyn ColorLookup,
-    /// The block that the last ones lay in.
+    /// Block of the last lookup.
     pub(crate) near: &'a Cell<Option<ColorBlock>>,
     pub(crate) map: LocalMap,
-    /// Local positions where they begin, and their ways.
+    /// Local positions of their beginnings, and their vectors.
     pub(crate) from: [S::F; 3],
     pub(crate) step: [S::F; 3],
 }
 
 impl<S: Simd> StepColors<'_, S> {
-    /// Premultiplied colors of `seen` rays in the colors of the places that lie such a share of the way behind its beginning.
+    /// Recolors premultiplied colors of `seen` rays by the positions at a share of the interval.
     #[inline(always)]
     pub(crate) fn colors(&self, simd: S, entry: &[S::F; 4], seen: S::M, share: f32) -> [S::F; 4] {
         let zero = simd.splat(0.0);
@@ -95,7 +96,7 @@ impl<S: Simd> StepColors<'_, S> {
         ]
     }
 
-    /// Wherever they are, and remembers where that is.
+    /// Looks up positions in any block, and remembers that block.
     #[inline(never)]
     fn look(&self, at: &[[f32; LANES]; 3], wanted: u32) -> [[f32; LANES]; 4] {
         let (scale, origin) = self.map;
@@ -109,7 +110,7 @@ impl<S: Simd> StepColors<'_, S> {
     }
 }
 
-/// One bit for each ray whose local position a block holds.
+/// Returns one bit for each ray whose local position a block holds.
 #[inline(always)]
 fn inside<S: Simd>(simd: S, near: &ColorBlock, at: &[S::F; 3]) -> u32 {
     let [low, high] = &near.holds;

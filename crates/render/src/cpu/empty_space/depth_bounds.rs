@@ -1,9 +1,10 @@
-//! Depths between which the rays of each packet can meet something to be seen, so that they neither begin before nor go on
-//! behind: most rays of a picture in which little is seen have nothing to do at all.
+//! Depth bounds: depths between which the rays of each packet can meet something visible, so that they
+//! neither begin before nor go on behind. In sparse pictures most rays then have no work at all.
 //!
-//! What may be visible is splatted: the sphere around each visible cell that lies beside a hidden one, or around a whole
-//! block where all is visible, covers packets of the image between two depths. Depths are along the camera's line of sight.
-//! Only of pictures, or of sub-volumes of them, in which every block is there, whole and at the wanted level: elsewhere it is counted what rays pass.
+//! Visible regions are splatted: the sphere around each visible cell that lies beside a hidden one, or around
+//! a whole visible block, covers packets of the image between two depths. Depths are along the camera's line
+//! of sight. Only used for pictures, or sub-volumes of them, in which every block is present, complete and at
+//! the wanted level: otherwise the samples that rays pass have to be counted.
 
 use std::sync::Arc;
 
@@ -22,13 +23,13 @@ use crate::scene::volume::xyz;
 use crate::simd::LANES;
 use crate::{ImageSize, Rect, SubVolume};
 
-/// Cells that are splatted one by one, for each packet of the image; with more, whole blocks are.
+/// Number of cells per packet of the image that are splatted one by one; with more, whole blocks are.
 const CELLS_PER_PACKET: usize = 2;
 
-/// Levels of more blocks are not looked through.
+/// Largest number of blocks of a level that is searched.
 const MOST_BLOCKS: u64 = 1 << 16;
 
-/// Factor by which spheres are larger than what they hold: rounding of positions in `f32`.
+/// Factor by which spheres are larger than their content, for rounding of positions in `f32`.
 const ROUNDING: f64 = 1.001;
 
 /// Depths between which the rays of each packet can meet something visible.
@@ -38,11 +39,12 @@ pub(crate) struct DepthBounds {
     rect: Rect,
     /// Packets in a row of it.
     columns: usize,
-    /// Nearest and farthest depth of what each packet may see, world units; from behind to before where it sees nothing.
+    /// Nearest and farthest visible depth of each packet, world units; nearest beyond farthest if it sees
+    /// nothing.
     depths: Vec<[f32; 2]>,
 }
 
-/// Something round in world space.
+/// Bounding sphere in world space.
 #[derive(Clone, Copy, Debug)]
 struct Sphere {
     center: DVec3,
@@ -50,9 +52,9 @@ struct Sphere {
 }
 
 impl DepthBounds {
-    /// `None` where rays are to be followed from end to end, as they are to surfaces and slices.
+    /// `None` if rays must be followed from end to end, as they are to surfaces and slices.
     pub(crate) fn new<T: Voxel>(context: &CastContext<'_, T>, has_solids: bool) -> Option<Self> {
-        // Of a sub-volume what its rays look at: others have the other blocks.
+        // Use what the rays of a sub-volume may read: other ranks have the other blocks.
         let margin = SubVolume::margin(context.scene, context.wanted_level_index);
         let frustum = Frustum::new(&context.scene.view, &context.lens, &context.scene.portion());
         let frustum = &context.part.sub_volume.restrict(frustum, margin);
@@ -85,13 +87,13 @@ impl DepthBounds {
             }
             Some(bounds)
         };
-        // Each thread has its own, all are joined.
+        // Each thread has its own; they are merged.
         let each = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
         let all = blocks.par_chunks(each).map(splatted);
         all.try_reduce(|| empty.clone(), |bounds, other| Some(bounds.joined(&other)))
     }
 
-    /// Widens the bounds to those of both.
+    /// Extends the bounds to the union with others.
     fn joined(mut self, other: &Self) -> Self {
         for ([nearest, farthest], [near, far]) in self.depths.iter_mut().zip(&other.depths) {
             *nearest = nearest.min(*near);
@@ -100,7 +102,7 @@ impl DepthBounds {
         self
     }
 
-    /// Covers what a sphere does; `None` where it holds the eye or lies beside it.
+    /// Returns the packets that a sphere covers; `None` if it contains the eye or lies beside it.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -115,7 +117,8 @@ impl DepthBounds {
             return (depth + radius <= 0.0).then_some(());
         }
         let rows = self.depths.len() / self.columns.max(1);
-        // From the line of sight: right, and down. Of `pixels` of the image those `from` a first one on are drawn, in `count` packets.
+        // Offsets from the line of sight to the right, and down. Only `pixels` of the image from the first
+        // pixel `from` on are drawn, in `count` packets.
         let range = |at: f64, [half, middle]: [f64; 2], pixels: u32, from: u32, count: usize| {
             let shrunk = |v: f64, grows: bool| {
                 let apart = if grows == (v > 0.0) { near } else { depth + radius };
@@ -142,7 +145,8 @@ impl DepthBounds {
         Some(())
     }
 
-    /// Nearest and farthest depth of what the packet whose first pixel is `corner` may see; `None` where that is nothing.
+    /// Returns the nearest and farthest visible depth of the packet whose first pixel is `corner`; `None` if
+    /// nothing is visible.
     #[inline(always)]
     pub(crate) fn depths(&self, corner: [u32; 2]) -> Option<[f64; 2]> {
         let [column, row] =
@@ -153,8 +157,7 @@ impl DepthBounds {
 }
 
 impl PacketRays {
-    /// Lets them begin and end where they can see what lies between two depths; tells how many samples they need not take
-    /// before.
+    /// Clips rays to two depths; returns the number of samples that need not be taken before them.
     #[inline(always)]
     pub(crate) fn trim(&mut self, [near, far]: [f64; 2]) -> u64 {
         let mut left_out = 0.0;
@@ -162,7 +165,7 @@ impl PacketRays {
             let (next, end, length) = (self.next[lane], self.end[lane], self.length[lane]);
             let depth = self.depth[lane];
             let from = ((near - depth) / length).floor();
-            // The way from the last sample in sight leads to one behind it.
+            // The interval from the last visible sample leads to one behind it.
             let to = ((far - depth) / length).floor() + 2.0;
             let first = if from > next { from } else { next };
             let first = if first < end { first } else { end };
@@ -177,7 +180,7 @@ impl PacketRays {
     }
 }
 
-/// True where all samples lie in whole blocks of the wanted level, and steps do not leap over cells.
+/// True if all samples lie in whole blocks of the wanted level, and steps do not skip cells.
 fn is_uniform<T: Voxel>(context: &CastContext<'_, T>, frustum: &Frustum) -> bool {
     let CastContext { scene, blocks, wanted_level_index: level_index, .. } = *context;
     if scene.mode != Mode::Composite {
@@ -198,13 +201,14 @@ fn is_uniform<T: Voxel>(context: &CastContext<'_, T>, frustum: &Frustum) -> bool
     all.all(|at| is_whole(at) || !is_seen(context, frustum, at))
 }
 
-/// True where something of a block of the wanted level may be in the picture.
+/// True if something of a block of the wanted level may be in the picture.
 fn is_seen<T>(context: &CastContext<'_, T>, frustum: &Frustum, at: [u64; 3]) -> bool {
     let level = &context.scene.view.levels[context.wanted_level_index];
     frustum.part_seen(level, at, at.map(|n| n + 1)).is_some()
 }
 
-/// The visible cells of a block that lie at its surface or beside a hidden one: first voxel and size, `[z, y, x]`.
+/// Returns the visible cells of a block that lie at its surface or beside a hidden one: first voxel and size,
+/// `[z, y, x]`.
 fn edge_cells(cells: &[u8], [nz, ny, nx]: [usize; 3]) -> Vec<([usize; 3], [usize; 3])> {
     let strides = [ny * nx, nx, 1];
     let is_visible = |i: usize| cells[i] & !BENT == 0;
@@ -217,7 +221,7 @@ fn edge_cells(cells: &[u8], [nz, ny, nx]: [usize; 3]) -> Vec<([usize; 3], [usize
     edges.map(|(_, at)| (at.map(|i| i * CELL), [CELL; 3])).collect()
 }
 
-/// The sphere around voxels of a block, from the `first` on and up to those behind the last.
+/// Returns the sphere around voxels of a block, from `first` on and up to those behind the last.
 fn sphere<T: Voxel>(
     context: &CastContext<'_, T>,
     block: &Resident<T>,
@@ -227,7 +231,7 @@ fn sphere<T: Voxel>(
     let view = &context.scene.view;
     let (scale, shift) = view.levels[block.level_index].local_map(block.at);
     let xyz = |zyx: [usize; 3]| xyz(zyx.map(|n| n as u64));
-    // Half a voxel more: the volume begins and ends so far beyond its outermost ones.
+    // Half a voxel more: the volume begins and ends half a voxel beyond its outermost voxels.
     let half = xyz(size) / 2.0 + 0.5;
     let center = view.world_from_volume.transform_point3((xyz(first) + xyz(size) / 2.0 - shift) / scale);
     let corner = |y: f64, z: f64| {

@@ -1,4 +1,4 @@
-//! Skipping what the transfer function hides.
+//! Empty-space skipping: regions that the transfer function hides are not sampled.
 
 pub(crate) mod depth_bounds;
 pub(crate) mod sampling_rate;

@@ -1,15 +1,18 @@
-//! How densely the cells of a block are to be sampled, beside how far the nearest visible one is: what a march looks at.
+//! Sampling rates of the cells of a block, together with the distance to the nearest visible cell: the input
+//! of a march.
 //!
-//! Where values run nearly evenly and opacity with them, two or four steps are taken at once: what samples in between
-//! would add is found from how the values around turn. What is lost is bounded by how much values rise and bend from voxel to
-//! voxel in a cell ([`ValueVariation`](crate::blocks::cell_stats::ValueVariation)) and by the slope of opacity and color over the cell's range ([`TransferTable::sampling_rate_of`]).
+//! Where values and opacity vary nearly evenly, two or four steps are taken at once: the contribution of the
+//! samples in between is derived from the curvature of the surrounding values. The error is bounded by the
+//! first and second differences of values in a cell
+//! ([`ValueVariation`](crate::blocks::cell_stats::ValueVariation)) and by the slope of opacity and color over
+//! the cell's range ([`TransferTable::sampling_rate_of`]).
 
 use crate::blocks::cell_stats::CellStats;
 use crate::cpu::empty_space::visible_cells::VisibleCells;
 use crate::cpu::table::TransferTable;
 use crate::simd::READ_AHEAD;
 
-/// Opacity bends: ways between samples are cut into parts where it does.
+/// Opacity is nonlinear: intervals between samples are cut into parts.
 pub(crate) const BENT: u8 = 0;
 /// One sample a step.
 pub(crate) const SINGLE: u8 = 1;
@@ -22,22 +25,22 @@ pub(crate) const QUADRUPLE: u8 = 3;
 /// cell, as in [`VisibleCells::Cells`], times this factor, plus the rate.
 pub(crate) const RATES: u8 = 4;
 
-/// Farthest distance that is told.
+/// Farthest distance that is stored.
 const FARTHEST: u8 = u8::MAX / RATES;
 
-/// Sampling density of the cells of a block, and how far the nearest visible cell is.
+/// Sampling rates of the cells of a block, and the distance to the nearest visible cell.
 #[derive(Debug)]
 pub(crate) enum SamplingRates {
     /// All cells are visible and alike.
     Even(u8),
-    /// Distance times [`RATES`] and rate by cell, the slowest of those around it, as a run of samples may end beside where it
-    /// began. C order; [`READ_AHEAD`] bytes follow.
+    /// Distance times [`RATES`] and rate by cell, the slowest of those around it, because a run of samples
+    /// may end in a neighboring cell. C order; [`READ_AHEAD`] bytes follow.
     Cells(Vec<u8>),
 }
 
 impl SamplingRates {
-    /// Creates the rates for `field`, from the value ranges and variations of the block's cells; `leaps` allows
-    /// several steps at once.
+    /// Creates the rates for `field`, from the value ranges and variations of the block's cells; `leaps`
+    /// allows several steps at once.
     pub(crate) fn new(
         stats: CellStats<'_>,
         table: &TransferTable,
@@ -66,7 +69,7 @@ impl SamplingRates {
     }
 }
 
-/// The least of each cell and its neighbors, axis by axis.
+/// Returns the least of each cell and its neighbors, axis by axis.
 fn slowest_around(mut cells: Vec<u8>, [nz, ny, nx]: [usize; 3]) -> Vec<u8> {
     for (count, stride) in [(nx, 1), (ny, nx), (nz, ny * nx)] {
         let all = cells.clone();

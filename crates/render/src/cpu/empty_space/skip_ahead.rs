@@ -1,4 +1,5 @@
-//! Skipping ahead over what the transfer function hides: how far sixteen rays may go on through the cells of a block.
+//! Skipping ahead over hidden cells: the number of samples that sixteen rays may skip in the cells of a
+//! block.
 
 #![expect(unsafe_code, reason = "cells are read at places that were clamped before")]
 
@@ -7,16 +8,16 @@ use crate::cpu::empty_space::sampling_rate::{QUADRUPLE, RATES, SINGLE};
 use crate::cpu::samples::shading::BlockRays;
 use crate::simd::{PairOffsets, READ_AHEAD, Simd, each_axis};
 
-/// Samples between two looks at what can be skipped: fewer where they are more than a voxel apart, so that a run ends
-/// at most one cell beside where it began.
+/// Samples between two tests for skipping: fewer if they are more than a voxel apart, so that a run ends at
+/// most one cell beside the one in which it began.
 pub(crate) const RUN: u32 = 8;
 const _: () = assert!(RUN as usize <= CELL, "a run ends in a neighboring cell");
 
-/// Result of a look ahead.
+/// Result of a test for skipping.
 pub(crate) enum LookAhead {
-    /// Nothing to be seen for so many samples.
+    /// Nothing is visible for this number of samples.
     Skip(u32),
-    /// Something, to be sampled at one of [`crate::cpu::empty_space::sampling_rate`]'s.
+    /// Something is visible, to be sampled at one of the rates of [`crate::cpu::empty_space::sampling_rate`].
     Draw { rate: u8 },
 }
 
@@ -28,7 +29,7 @@ pub(crate) struct CellLookup<S: Simd> {
     count: usize,
     forward: [S::M; 3],
     samples_per_voxel: [S::F; 3],
-    /// Samples between two looks.
+    /// Samples between two tests.
     pub(crate) run: u32,
 }
 
@@ -40,8 +41,8 @@ impl<S: Simd> CellLookup<S> {
         reason = "1 to 8; a block has fewer than 2^31 voxels"
     )]
     pub(crate) fn new<T>(simd: S, block: &Resident<T>, block_rays: &BlockRays<S>) -> Self {
-        // A ray that stands still along an axis never leaves through it: a large number, not infinity,
-        // which would make 0 * infinity of it.
+        // A ray that does not move along an axis never leaves through it: a large number, not infinity, which
+        // would turn 0 * infinity into NaN.
         const NEVER: f32 = 1e30;
         const STILL: f32 = 1e-20;
         let [nz, ny, nx] = block.layout.cells;
@@ -65,7 +66,8 @@ impl<S: Simd> CellLookup<S> {
         }
     }
 
-    /// Looks at the cells that the `live` rays are in, as [`SamplingRates::Cells`](crate::cpu::empty_space::sampling_rate::SamplingRates) tells of them.
+    /// Tests the cells that the `live` rays are in, by
+    /// [`SamplingRates::Cells`](crate::cpu::empty_space::sampling_rate::SamplingRates).
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 3")]
     pub(crate) fn look(&self, simd: S, cells: &[u8], at: &[S::F; 3], live: S::M) -> LookAhead {
@@ -84,7 +86,7 @@ impl<S: Simd> CellLookup<S> {
         LookAhead::Draw { rate: slowest as u8 }
     }
 
-    /// Looks whether one of the cells that the `live` rays are in is higher than what the ray knows.
+    /// Tests whether one of the cells that the `live` rays are in is higher than the ray's best height.
     #[inline(always)]
     pub(crate) fn look_above(
         &self,
@@ -107,7 +109,7 @@ impl<S: Simd> CellLookup<S> {
         LookAhead::Skip(self.samples_to_exit(simd, at, cell, simd.splat(1.0), live))
     }
 
-    /// The cells that positions lie in.
+    /// Returns the cells that contain positions.
     #[inline(always)]
     fn cells_at(&self, simd: S, at: &[S::F; 3]) -> [S::U; 3] {
         const PER_VOXEL: f32 = 1.0 / CELL as f32;
@@ -126,7 +128,8 @@ impl<S: Simd> CellLookup<S> {
         simd.store_u(simd.add_u(simd.add_u(plane, row), cell[0]))
     }
 
-    /// How many samples all `live` rays have in the boxes of cells nearer than `reach` around theirs. At least one.
+    /// Returns the number of samples that all `live` rays have in the boxes of cells nearer than `reach`
+    /// around theirs. At least one.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, which is meant")]
     fn samples_to_exit(&self, simd: S, at: &[S::F; 3], cell: [S::U; 3], reach: S::F, live: S::M) -> u32 {
@@ -137,7 +140,7 @@ impl<S: Simd> CellLookup<S> {
             let cell = simd.to_float(cell[axis]);
             let low = simd.sub(cell, simd.sub(reach, one));
             let high = simd.add(cell, reach);
-            // Beyond the outermost cells there is only the end of the block.
+            // Beyond the outermost cells only the end of the block limits a ray.
             let low = simd.select(simd.ge(simd.splat(0.0), low), simd.splat(-FAR), simd.mul(low, side));
             let is_last = simd.ge(high, simd.splat(self.cells[axis]));
             let high = simd.select(is_last, simd.splat(FAR), simd.mul(high, side));

@@ -1,4 +1,4 @@
-//! Skipping what the transfer function hides: per cell of a block, how far the nearest visible cell is.
+//! Visible cells of a block: the distance of each cell to the nearest visible one.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use crate::blocks::memo::{MEMO_SIZE, Memo};
 use crate::cpu::empty_space::sampling_rate::SamplingRates;
 use crate::cpu::table::{RangeVisibility, TransferTable};
 
-/// Cells of a block that can be seen.
+/// Visibility of the cells of a block.
 #[derive(Debug, PartialEq, Eq)]
 pub enum VisibleCells {
-    /// Nothing: all values lie in one gap between visible ones; `None` where there is no value.
+    /// Nothing is visible: all values lie in one gap between visible ones; `None` if there is no value.
     Hidden {
-        /// Its number, in the order of values.
+        /// Number of the gap, in the order of values.
         gap: Option<u32>,
     },
-    /// Perhaps everything, and all cells alike. `bent` where opacity bends.
+    /// Everything may be visible, and all cells are alike. `bent` if opacity is nonlinear.
     Full {
-        /// See there.
+        /// See [`VisibleCells::All`].
         bent: bool,
     },
     /// Per cell the distance to the nearest visible one: the larger of the steps along z, y, x; 0 for visible
@@ -25,14 +25,15 @@ pub enum VisibleCells {
     Cells(Vec<u8>),
 }
 
-/// Set in cells where opacity bends, and in those around them: a run of samples may end beside where it began.
+/// Bit of cells in which opacity is nonlinear, and of those around them, because a run of samples may end in
+/// a neighboring cell.
 pub(crate) const BENT: u8 = 0x80;
 
-/// Farthest distance that is told.
+/// Farthest distance that is stored.
 const FARTHEST: u8 = 0x7F;
 
 impl VisibleCells {
-    /// `skip_empty`: leap over what is hidden.
+    /// `skip_empty`: skip what is hidden.
     pub(crate) fn new(stats: CellStats<'_>, table: &TransferTable, skip_empty: bool) -> Self {
         let shape = stats.shape;
         let mut visibilities: Vec<RangeVisibility> =
@@ -61,14 +62,14 @@ impl VisibleCells {
         Self::Cells(cells)
     }
 
-    /// The gap between visible values that all of the block lies in.
+    /// Returns the gap between visible values that contains all of the block.
     pub(crate) fn gap(&self) -> Option<u32> {
         if let Self::Hidden { gap } = self { *gap } else { None }
     }
 }
 
-/// Neighbors share the voxels between them, so from one hidden cell to the next values stay in one gap. Not so where
-/// those voxels are missing: such cells count as visible.
+/// Neighbors share the voxels between them, so that values stay in one gap from one hidden cell to the next.
+/// This does not hold if those voxels are missing: such cells count as visible.
 fn show_between_gaps(visibilities: &mut [RangeVisibility], [nz, ny, nx]: [usize; 3]) {
     let Some(gap) = visibilities.iter().find_map(|visibility| visibility.gap()) else { return };
     if visibilities.iter().all(|visibility| visibility.gap().is_none_or(|other| other == gap)) {
@@ -91,7 +92,7 @@ fn show_between_gaps(visibilities: &mut [RangeVisibility], [nz, ny, nx]: [usize;
 /// The plans of a block for the last few transfer functions.
 pub(crate) type SamplingPlans = Memo<u64, SamplingPlan, MEMO_SIZE>;
 
-/// Cells of a block that a transfer function shows, and how densely to sample them.
+/// Visible cells of a block for a transfer function, and their sampling rates.
 #[derive(Debug)]
 pub(crate) struct SamplingPlan {
     pub(crate) field: Arc<VisibleCells>,
@@ -107,7 +108,7 @@ impl SamplingPlan {
 
 /// Chessboard distances by one sweep forward and one backward over half of the neighbors each.
 pub(crate) fn distances(visible: &[bool], [nz, ny, nx]: [usize; 3]) -> Vec<u8> {
-    // A border of far cells spares the questions at the edges.
+    // A border of far cells makes tests at the edges unnecessary.
     let (py, px) = (ny + 2, nx + 2);
     let index = |z: usize, y: usize, x: usize| ((z + 1) * py + y + 1) * px + x + 1;
     let mut padded = vec![u8::MAX; (nz + 2) * py * px];

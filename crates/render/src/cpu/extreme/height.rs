@@ -1,4 +1,4 @@
-//! Heights of values in pictures of extreme values: the better a value, the higher it is.
+//! Heights of values in pictures of extreme values: the more extreme a value, the higher it is.
 
 use glam::Vec4;
 use view::Mode;
@@ -8,13 +8,13 @@ use crate::cpu::palette::Palette;
 use crate::cpu::table::ENTRIES;
 use crate::simd::Simd;
 
-/// Height along rays that have met no value.
+/// Height of rays that have met no value.
 pub const NOTHING: f32 = -1.0;
-/// The greatest height.
+/// Largest height.
 pub const TOP: f32 = (ENTRIES - 1) as f32;
-/// Height that one more in [`Peaks::cells`](crate::device::Peaks::cells) stands for.
+/// Height of one unit of [`Peaks::cells`](crate::device::Peaks::cells).
 pub const PEAK_STEP: f32 = TOP / 254.0;
-/// Heights that differ by less count as one: a 32,000th of the transfer function's domain.
+/// Difference below which heights count as equal: a 32,000th of the transfer function's domain.
 pub const ALIKE: f32 = 1.0 / 16.0;
 
 /// Height = `sign * place + origin`.
@@ -25,7 +25,7 @@ pub(super) struct HeightScale {
 }
 
 impl HeightScale {
-    /// `None` for pictures of other things.
+    /// `None` for pictures of other modes.
     pub(super) fn of(mode: Mode) -> Option<Self> {
         match mode {
             Mode::Maximum => Some(Self { sign: 1.0, origin: 0.0 }),
@@ -38,7 +38,7 @@ impl HeightScale {
         (self.sign * place + self.origin).clamp(0.0, TOP)
     }
 
-    /// The best of heights and of those of places, for rays that have a sample; NaN is no place.
+    /// Returns the maximum of heights and of those of places, for rays that have a sample; NaN is no place.
     #[inline(always)]
     pub(super) fn best<S: Simd>(self, simd: S, best: S::F, place: S::F, own: S::M) -> S::F {
         let height = simd.mul_add(place, simd.splat(self.sign), simd.splat(self.origin));
@@ -48,12 +48,12 @@ impl HeightScale {
     }
 }
 
-/// Puts the colors of heights, if a scene has any, behind what else was drawn.
+/// Composites the colors of heights, if a scene has any, behind everything else.
 pub(crate) fn show(scene: &Scene, pixels: &mut [[f32; 4]], heights: &[f32]) {
     let Some(scale) = HeightScale::of(scene.mode) else { return };
     let palette = Palette::new(&scene.transfer);
     for (pixel, &height) in pixels.iter_mut().zip(heights) {
-        // Nothing where there was no value.
+        // Transparent where there was no value.
         if height >= 0.0 {
             let before = Vec4::from(*pixel);
             let own = palette.of_place((height - scale.origin) * scale.sign);

@@ -1,9 +1,10 @@
-//! The largest, or the smallest, value along each ray, drawn in its color: maximum and minimum intensity projection.
+//! Maximum and minimum intensity projection: the largest or smallest value along each ray, in its color.
 //!
-//! Samples lie half as far apart as otherwise. Of each ray only the best *height* so far is kept: the place in the table, counted
-//! so that the better one is the higher. Blocks, and cells of blocks, that reach no higher than that are leapt over,
-//! which changes no height by more than [`ALIKE`]; a ray whose height is the table's end has ended. Such a picture
-//! has no depth, so whatever else is drawn stands before it; opacity decides nothing, and nothing is lit.
+//! Samples lie half as far apart as in other modes. Only the best *height* so far is kept for each ray: the
+//! place in the table, with a sign such that the more extreme place is higher. Blocks, and cells of blocks,
+//! whose heights do not exceed it are skipped, which changes no height by more than [`ALIKE`]; a ray whose
+//! height is the table's end has ended. Such a picture has no depth, so everything else is drawn in front of
+//! it; opacity is ignored, and nothing is lit.
 
 pub(crate) mod height;
 
@@ -24,24 +25,24 @@ use crate::scene::fidelity::ShownSamples;
 use crate::simd::{LANES, Simd, SimdStep};
 use height::{ALIKE, HeightScale, NOTHING, TOP};
 
-/// Data of a picture of extreme values: how places become heights, and how high each block reaches.
+/// Data of a picture of extreme values: the map from places to heights, and the heights of each block.
 #[derive(Debug)]
 pub(crate) struct Extreme {
     height_scale: HeightScale,
-    /// How high the cells of each block reach, by slot; `None` for empty slots.
+    /// Heights of each block, by slot; `None` for empty slots.
     peaks: Vec<Option<BlockPeaks>>,
 }
 
-/// How high a block reaches.
+/// Heights of a block.
 #[derive(Debug)]
 pub(crate) struct BlockPeaks {
-    /// Heights by cell; [`NOTHING`] where nothing is present.
+    /// Heights by cell; [`NOTHING`] if no value is present.
     pub(crate) cells: Vec<f32>,
     pub(crate) highest: f32,
 }
 
 impl BlockPeaks {
-    /// `leaps`: false where every cell is to be looked into.
+    /// `leaps`: false if every cell is sampled.
     fn new<T: Voxel>(
         block: &Resident<T>,
         table: &TransferTable,
@@ -65,7 +66,7 @@ impl BlockPeaks {
 }
 
 impl Extreme {
-    /// `None` for pictures of other things.
+    /// `None` for pictures of other modes.
     pub(crate) fn new<T: Voxel>(
         scene: &Scene,
         blocks: &BlockTable<T>,
@@ -85,7 +86,7 @@ impl Extreme {
         [self.height_scale.sign, self.height_scale.origin]
     }
 
-    /// How high a block reaches; `None` for an empty slot.
+    /// Returns the heights of a block; `None` for an empty slot.
     pub(crate) fn peaks(&self, slot: u32) -> Option<&BlockPeaks> {
         self.peaks[slot as usize].as_ref()
     }
@@ -123,7 +124,7 @@ impl<S: Simd, T: Voxel> SimdStep<S> for ProjectExtremes<'_, '_, T> {
     }
 }
 
-/// Rays on their way through one block.
+/// Rays in one block.
 struct BlockPass<'a, 'b, T> {
     context: &'a CastContext<'b, T>,
     extreme: &'a Extreme,
@@ -133,7 +134,7 @@ struct BlockPass<'a, 'b, T> {
 }
 
 impl<T: Voxel> BlockPass<'_, '_, T> {
-    /// The best heights after spans of the block.
+    /// Returns the best heights after spans of the block.
     #[inline(always)]
     fn climb<S: Simd>(&self, simd: S, spans: &Spans, best: S::F) -> S::F {
         let Self { context, rays, slot, .. } = *self;
@@ -170,7 +171,7 @@ impl<T: Voxel> BlockPass<'_, '_, T> {
         if simd.bits(may_rise) & spans.bits() == 0 {
             return best;
         }
-        // Coarser blocks, too, are sampled at every step: few do not leap, and no sample stands for others.
+        // Coarser blocks are also sampled at every step: few do not skip, and no sample represents others.
         let Some(block_rays) = context.block_rays(simd, rays, spans, slot, 0) else { return best };
         let block = context.blocks.resident(slot);
         simd.call(ClimbBlock {

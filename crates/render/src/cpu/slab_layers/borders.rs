@@ -1,15 +1,15 @@
 //! Positions of slabs, and the slabs that the samples of rays lie in.
 //!
-//! The distance of a place along the slabs' normal is a linear function of the place, so along a ray it is a
-//! linear function of the sample's number. Sixteen neighboring rays use the function of their mean. They
-//! disagree only about samples beside a border, which may belong to either slab.
+//! The distance of a position along the slabs' normal is a linear function of the position, so along a ray it
+//! is a linear function of the sample's number. Sixteen neighboring rays use the function of their mean. They
+//! differ only in samples beside a border, which may belong to either slab.
 
 use glam::{DAffine3, DVec3};
 
 use crate::cpu::packet::rays::PacketRays;
 use crate::simd::LANES;
 
-/// Slabs one behind the other.
+/// Slabs in depth order.
 #[derive(Clone, Debug)]
 pub(crate) struct SlabBorders {
     /// Borders of the slabs: the start of each, and the end of the last; distance along the normal, world
@@ -27,7 +27,7 @@ pub(crate) struct SlabBorders {
 /// The slabs along sixteen rays.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlabPath<'a> {
-    /// Distance of sample 0, and how much more that of the next one is.
+    /// Distance of sample 0, and the increase to the next one.
     pub(super) at: f64,
     pub(super) per_sample: f64,
     pub(super) borders: &'a [f64],
@@ -47,17 +47,17 @@ impl SlabBorders {
         Self { borders, behind, opaque, slope, offset }
     }
 
-    /// How many slabs there are.
+    /// Returns the number of slabs.
     pub(crate) fn count(&self) -> usize {
         self.borders.len() - 1
     }
 
-    /// Before any ray.
+    /// Returns the state before any ray.
     pub(crate) fn start(&self) -> SlabPath<'_> {
         SlabPath { at: 0.0, per_sample: 0.0, borders: &self.borders }
     }
 
-    /// Returns the way of sixteen rays through the slabs, along the mean of the rays.
+    /// Returns the traversal of the slabs by sixteen rays, along the mean of the rays.
     #[inline(always)]
     pub(crate) fn path(&self, rays: &PacketRays) -> SlabPath<'_> {
         let (mut at, mut per_sample) = (0.0, 0.0);
@@ -76,20 +76,20 @@ impl SlabBorders {
 }
 
 impl SlabPath<'_> {
-    /// Returns the same way for a march whose sample `i` stands for the `stride` steps from `base + i *
-    /// stride` on. A step is the way to its sample from the one before.
+    /// Returns the same traversal for a march whose sample `i` represents the `stride` steps from `base + i *
+    /// stride` on. A step is the interval from the previous sample to its own.
     #[inline(always)]
     pub(crate) fn of_march(&self, base: f64, stride: f64) -> Self {
         let middle = base + stride / 2.0 - 1.0;
         Self { at: self.at + middle * self.per_sample, per_sample: self.per_sample * stride, ..*self }
     }
 
-    /// The last slab is met first.
+    /// True if the last slab is met first.
     pub(crate) fn is_reversed(&self) -> bool {
         self.per_sample < 0.0
     }
 
-    /// The slab of a sample; the first and the last one go on for ever.
+    /// Returns the slab of a sample; the first and the last one are unbounded.
     #[inline(always)]
     pub(crate) fn slab(&self, sample: f64) -> usize {
         let distance = self.at + sample * self.per_sample;
@@ -97,7 +97,7 @@ impl SlabPath<'_> {
         inner.partition_point(|&border| border <= distance)
     }
 
-    /// The first sample behind one of `slab` that may lie in another; infinite where there is none.
+    /// Returns the first sample behind one of `slab` that may lie in another; infinite if there is none.
     #[inline(always)]
     pub(crate) fn next(&self, sample: f64, slab: usize) -> f64 {
         let cut = if self.per_sample > 0.0 && slab + 2 < self.borders.len() {

@@ -1,9 +1,9 @@
-//! Color and opacity that sixteen rays gather in each slab.
+//! Color and opacity that sixteen rays accumulate in each slab.
 //!
-//! A ray carries the color that it has accumulated in its current slab. At the border it adds this color to the
-//! slab, behind what the slab already has, so that it may do so in several parts. The opacity of all slabs
-//! together tells how much the ray sees of what follows; when this is nothing, the ray goes on for a few
-//! slabs, and ends.
+//! A ray carries the color that it has accumulated in its current slab. At the border it adds this color to
+//! the slab, behind what the slab already has, so that it may do so in several parts. The opacity of all
+//! slabs together determines how much the ray sees of what follows; when this is nothing, the ray goes on for
+//! a few slabs, and ends.
 
 mod borders;
 
@@ -24,7 +24,7 @@ pub(crate) struct SlabLayers<'a> {
     path: SlabPath<'a>,
     /// Color and opacity by slab.
     rgba: Vec<Rgba>,
-    /// One bit for each slab in which there is something.
+    /// One bit for each slab that is not empty.
     touched: u64,
     /// Opacity of all slabs together.
     total: [f32; LANES],
@@ -47,7 +47,7 @@ impl<'a> SlabLayers<'a> {
         }
     }
 
-    /// Makes ready for other rays.
+    /// Resets for other rays.
     #[inline(always)]
     pub(crate) fn begin(&mut self, rays: &PacketRays) {
         self.path = self.borders.path(rays);
@@ -56,7 +56,7 @@ impl<'a> SlabLayers<'a> {
         self.ended = [0.0; LANES];
     }
 
-    /// Parts of spans that lie in one slab each.
+    /// Splits spans into parts that lie in one slab each.
     #[inline(never)]
     pub(crate) fn parts(&self, spans: &Spans) -> Vec<(usize, Spans)> {
         let path = self.path.of_march(0.0, 1.0);
@@ -77,7 +77,7 @@ impl<'a> SlabLayers<'a> {
         parts
     }
 
-    /// Ends rays that have drawn all they should behind what hides them, on leaving a slab.
+    /// Ends rays that have drawn the required slabs behind opaque content, on leaving a slab.
     #[inline(never)]
     fn end(&mut self, slab: usize) {
         for lane in 0..LANES {
@@ -89,7 +89,7 @@ impl<'a> SlabLayers<'a> {
         }
     }
 
-    /// The slabs in which there is something, the nearest first; none afterwards.
+    /// Returns the slabs that are not empty, the nearest first; none are left afterwards.
     fn touched(&mut self) -> impl Iterator<Item = usize> + use<> {
         let (mut bits, is_reversed) = (std::mem::take(&mut self.touched), self.path.is_reversed());
         std::iter::from_fn(move || {
@@ -102,9 +102,9 @@ impl<'a> SlabLayers<'a> {
     }
 }
 
-/// Puts what the rays at `corner` of a tile, `size` of them, have accumulated into its tile, in 8 bits, and forgets it. What
-/// rounding takes from one slab is given to the next one behind: of many faint slabs nothing would be left else, and the sum
-/// is that of the picture.
+/// Writes the colors that the rays at `corner` of a tile, `size` of them, have accumulated into its tile, in
+/// 8 bits, and resets them. The rounding error of one slab is passed on to the next one behind: many faint
+/// slabs would otherwise vanish, and the sum is that of the picture.
 pub(crate) struct DepositLayers<'a, 'b> {
     pub(crate) layers: &'a mut SlabLayers<'b>,
     pub(crate) tile: &'a mut SlabTile,
@@ -115,7 +115,7 @@ pub(crate) struct DepositLayers<'a, 'b> {
 /// Lower bound of the share that is seen of the next slab, used when a rounding error is passed on to that
 /// slab.
 const LEAST_SEEN: f32 = 0.25;
-/// More than this rounding does not take.
+/// Upper bound of the rounding error.
 const MOST_LOST: f32 = 1.0 / 255.0;
 
 impl<S: Simd> SimdStep<S> for DepositLayers<'_, '_> {
@@ -146,7 +146,8 @@ impl<S: Simd> SimdStep<S> for DepositLayers<'_, '_> {
     }
 }
 
-/// Leaves in a slab what rays have accumulated; gives what they carry on: nothing, or opacity where they have ended.
+/// Stores the accumulated colors of rays in a slab; returns what they carry on: nothing, or opacity if they
+/// have ended.
 pub(crate) struct LeaveSlab<'a, 'b, S: Simd> {
     pub(crate) layers: &'a mut SlabLayers<'b>,
     pub(crate) slab: usize,
@@ -182,17 +183,17 @@ impl<S: Simd> SimdStep<S> for LeaveSlab<'_, '_, S> {
     }
 }
 
-/// Sixteen rays on their march through a block.
+/// Sixteen rays in a march through a block.
 pub(crate) struct CurrentSlab<'a, 'b> {
     layers: &'a mut SlabLayers<'b>,
     path: SlabPath<'b>,
     slab: usize,
-    /// The number of the march's first sample in another slab.
+    /// Number of the march's first sample in another slab.
     pub(crate) next: u32,
 }
 
 impl<'a, 'b> CurrentSlab<'a, 'b> {
-    /// Enters a march whose sample `i` stands for the `stride` steps from `base + i * stride` on.
+    /// Enters a march whose sample `i` represents the `stride` steps from `base + i * stride` on.
     #[inline(always)]
     pub(crate) fn new(layers: &'a mut SlabLayers<'b>, base: f64, stride: f64) -> Self {
         let path = layers.path.of_march(base, stride);
@@ -208,7 +209,7 @@ impl<'a, 'b> CurrentSlab<'a, 'b> {
         self.next = self.path.next(f64::from(sample), self.slab) as u32;
     }
 
-    /// Leaves the slab, on coming to a sample of another one or at the end; gives what rays carry on.
+    /// Leaves the slab, at a sample of another one or at the end; returns what rays carry on.
     #[inline(always)]
     pub(crate) fn leave<S: Simd>(&mut self, simd: S, sample: u32, rgba: [S::F; 4]) -> [S::F; 4] {
         let rgba = simd.call(LeaveSlab { layers: &mut *self.layers, slab: self.slab, rgba });
@@ -217,11 +218,11 @@ impl<'a, 'b> CurrentSlab<'a, 'b> {
     }
 }
 
-/// The pictures of slabs in one tile of an image.
+/// Images of slabs in one tile.
 pub(crate) struct SlabTile {
     /// Rectangle of the tile.
     pub(crate) rect: Rect,
-    /// RGBA of 8 bits by slab, row by row; empty where nothing was put.
+    /// RGBA of 8 bits by slab, row by row; empty if nothing was written.
     pub(crate) rgba: Vec<Vec<u8>>,
 }
 
@@ -230,7 +231,7 @@ impl SlabTile {
         Self { rect, rgba: vec![Vec::new(); count] }
     }
 
-    /// Texels of sixteen rays: red, green, blue, opacity, the first lowest.
+    /// Packs texels of sixteen rays: red, green, blue, opacity, the first lowest.
     fn put(&mut self, slab: usize, [left, top]: [u32; 2], [width, height]: [u32; 2], texels: &[u32; LANES]) {
         if texels.iter().all(|&texel| texel == 0) {
             return;
