@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
-use render::reference::Voxels;
+use render::reference::ReferenceVoxels;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};

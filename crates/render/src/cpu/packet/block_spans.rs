@@ -1,5 +1,5 @@
-//! Drawing spans of sixteen rays from one block: in one piece, or in several where its samples stand for more than
-//! one step or lead over to a coarser block.
+//! Drawing spans of sixteen rays from one block: in one piece, or in several if its samples represent more
+//! than one step or are blended with a coarser block.
 
 use glam::{DVec3, Vec3, Vec4};
 
@@ -22,12 +22,13 @@ use crate::simd::{LANES, Simd, each_axis};
 enum SpanMode {
     /// Transition to a coarser block.
     Faded,
-    /// Each sample stands for so many steps (logarithm to the base of 2).
+    /// Logarithm to the base of 2 of the steps that each sample represents.
     Strided(usize),
 }
 
 impl<T: Voxel> CastContext<'_, T> {
-    /// Draws spans from one block, with what leads over to coarser ones; tells how many samples were drawn.
+    /// Draws spans from one block, including the transition to coarser ones; returns the number of samples
+    /// drawn.
     #[inline(always)]
     pub(crate) fn draw_block<S: Simd>(
         &self,
@@ -84,7 +85,7 @@ impl<T: Voxel> CastContext<'_, T> {
                         inside,
                     });
                     if log2 > 0 {
-                        // The sample before the next one is one step away, not half a stride.
+                        // The previous sample is one step away, not half a stride.
                         let known = spans.bits() & accumulated.known(simd);
                         self.find_before(simd, rays, &spans.to, known, &shadings[0], accumulated);
                     }
@@ -94,9 +95,9 @@ impl<T: Voxel> CastContext<'_, T> {
         drawn
     }
 
-    /// Spans in a block that begins beside a coarser one, or whose samples stand for several steps. Such a sample
-    /// lies in their middle, and single steps lead up to whole multiples at both ends, so that no step is left
-    /// out or counted twice.
+    /// Draws spans in a block that begins beside a coarser one, or whose samples represent several steps.
+    /// Such a sample lies in their middle, and single steps fill up to whole multiples at both ends, so that
+    /// no step is left out or counted twice.
     #[inline(never)]
     fn pieces(&self, rays: &PacketRays, spans: &Spans, slot: u32, log2: usize) -> Vec<(Spans, SpanMode)> {
         let [before, within, behind] = self.split_fade(rays, spans, slot);
@@ -115,8 +116,8 @@ impl<T: Voxel> CastContext<'_, T> {
         pieces
     }
 
-    /// Splits spans into three: the part in the transition to coarser blocks in front, the part outside it,
-    /// the part in the transition behind.
+    /// Splits spans into three parts: the front one in the transition to coarser blocks, the one outside it,
+    /// and the rear one in the transition.
     pub(crate) fn split_fade(&self, rays: &PacketRays, spans: &Spans, slot: u32) -> [Spans; 3] {
         let fade = self.fades[slot as usize];
         let block = self.blocks.resident(slot);
@@ -141,7 +142,8 @@ impl<T: Voxel> CastContext<'_, T> {
         ]
     }
 
-    /// The way of spans through a block whose samples stand for 2^`log2` steps each; `None` where there is none.
+    /// Returns the traversal of spans through a block whose samples represent 2^`log2` steps each; `None` if
+    /// there is none.
     #[inline(always)]
     #[expect(
         clippy::cast_possible_truncation,
@@ -205,7 +207,7 @@ impl<T: Voxel> CastContext<'_, T> {
         })
     }
 
-    /// Draws samples one by one, each between its block's value and that of a coarser one.
+    /// Draws samples one by one, each blended between its block's value and that of a coarser one.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
     fn draw_faded<S: Simd>(
@@ -247,7 +249,8 @@ impl<T: Voxel> CastContext<'_, T> {
         accumulated.slope = each_axis!(a => simd.load(&slopes[a]));
     }
 
-    /// How places in the table change around a volume position in a block, in volume space, by the block's own values.
+    /// Returns the slopes of places in the table around a volume position in a block, in volume space, by the
+    /// block's own values.
     #[inline(never)]
     #[expect(clippy::cast_possible_truncation, reason = "slopes are f32; positions saturate")]
     fn slope_at(&self, volume: DVec3, slot: u32, table: &TransferTable) -> Vec3 {

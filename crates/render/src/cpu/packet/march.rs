@@ -1,12 +1,12 @@
-//! The inner loop: samples along sixteen rays through one block, front to back.
+//! Inner loop: samples along sixteen rays through one block, front to back.
 //!
-//! The rays are neighbors and step together: sample numbers are common, each ray draws those of its own that lie in
-//! the block. Positions are `f32` in the block's own voxels, so they stay exact to 1/4096 of a voxel in
-//! blocks of any usual size.
+//! The rays are neighbors and step together: sample numbers are common, each ray draws those of its own that
+//! lie in the block. Positions are `f32` in the block's own voxels, so they stay exact to 1/4096 of a voxel
+//! in blocks of any usual size.
 //!
-//! One instance per element type and set of instructions, chosen once per tile and block. Runs of samples between voxels
-//! that are all there, unlit, are drawn in the march itself; whatever else there is to do stands in functions of its own
-//! ([`SimdStep`]), so that it neither takes registers from that loop nor makes the compiler take minutes.
+//! One instance per element type and set of instructions, chosen once per tile and block. Runs of unlit
+//! samples between present voxels are drawn in the march itself; every other case is a function of its own
+//! ([`SimdStep`]), which keeps registers free in that loop and the compile time short.
 
 use std::cell::Cell;
 
@@ -23,30 +23,30 @@ use crate::cpu::samples::shading::{BlockRays, Shading};
 use crate::cpu::slab_layers::CurrentSlab;
 use crate::simd::{LANES, Simd, SimdStep, each_axis};
 
-/// Result of the last look ahead: the rate at which `rays` go on, up to the sample `until`. Borders of slabs
-/// end runs of samples earlier.
+/// Result of the last test for skipping: the rate at which `rays` go on, up to the sample `until`. Borders of
+/// slabs end runs of samples earlier.
 struct Looked {
     rate: u8,
     rays: u32,
     until: u32,
 }
 
-/// The fewest samples of a run for which several steps are taken at once.
+/// Smallest number of samples of a run for which several steps are taken at once.
 const HALF_RUN: u32 = RUN / 2;
 
-/// How samples are taken.
+/// Method of sampling.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SamplingKind {
-    /// Trilinear, all voxels being there.
+    /// Trilinear, all voxels present.
     Linear,
-    /// Trilinear, all voxels being there, lit by the gradient.
+    /// Trilinear, all voxels present, lit by the gradient.
     Lit,
-    /// Trilinear among the voxels that are present, their weights scaled up to one; nothing where less than half
-    /// of the weight is present.
+    /// Trilinear among the present voxels, their weights scaled up to one; missing if less than half of the
+    /// weight is present.
     Present,
-    /// Trilinear, whatever is present, lit or not, in the colors of another array.
+    /// Trilinear, with or without missing voxels, lit or not, in the colors of another array.
     Recolored,
-    /// The nearest voxel: labels are not interpolated. Each sample stands for itself alone.
+    /// The nearest voxel: labels are not interpolated. Each sample is drawn without its neighbors.
     Nearest,
 }
 
@@ -69,12 +69,12 @@ pub(crate) struct March<'a, 'b, S: Simd, T> {
     pub(crate) block_rays: &'a BlockRays<S>,
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) accumulated: &'a mut Accumulated<S>,
-    /// Rays' way through the slabs; `None` unless slabs are cast.
+    /// Traversal of the slabs by the rays; `None` unless slabs are cast.
     pub(crate) inside: Option<CurrentSlab<'a, 'b>>,
 }
 
 impl<S: Simd, T: Voxel> SimdStep<S> for March<'_, '_, S, T> {
-    /// How many samples were drawn: those of the runs of samples of each ray in which it saw something.
+    /// Number of samples drawn: those of the runs of samples of each ray in which something was visible.
     type Output = u64;
 
     #[inline(always)]
@@ -86,9 +86,9 @@ impl<S: Simd, T: Voxel> SimdStep<S> for March<'_, '_, S, T> {
         let samples = BlockSamples { grid, block_rays, shading, sampling, near: &near };
         let lookup = CellLookup::new(simd, block, block_rays);
         let opaque = simd.splat(shading.opaque);
-        // A copy, of which nobody else knows: it stays in registers.
+        // A local copy, so that it stays in registers.
         let mut state = *accumulated;
-        // Rays that are elsewhere keep what they know.
+        // Rays that are elsewhere keep their state.
         let mine = simd.lt(block_rays.first, block_rays.end);
         let [begun, left] = block_rays.common(simd, mine);
         let (own_rays, mut drawn) = (simd.bits(mine), 0);
@@ -132,15 +132,15 @@ impl<S: Simd, T: Voxel> SimdStep<S> for March<'_, '_, S, T> {
                         state = samples.land(simd, [number, end], state);
                         i = i.saturating_add(count);
                         is_fresh = sampling != SamplingKind::Nearest;
-                        // Those that have begun know of no sample before their next one.
+                        // Rays that have begun have no sample before their next one.
                         state.forget_where(simd, simd.and(mine, simd.lt(block_rays.first, end)));
                         continue;
                     }
                 }
             }
             let mut end = block_rays.count.min(looked.until).min(cut);
-            // The way into a block comes from another one, where opacity may bend; from then on several steps may be taken at once,
-            // until a ray leaves.
+            // The interval into a block begins in another one, where opacity may be nonlinear; from then on
+            // several steps may be taken at once, until a ray leaves.
             let enters = i <= begun;
             let rate = if enters { BENT } else { looked.rate };
             if enters {
@@ -183,19 +183,19 @@ impl<S: Simd, T: Voxel> SimdStep<S> for March<'_, '_, S, T> {
     }
 }
 
-/// Positions of the samples of sixteen rays in a block, and how the samples are taken.
+/// Positions of the samples of sixteen rays in a block, and the method of sampling.
 #[derive(Clone, Copy)]
 struct BlockSamples<'a, S: Simd, T> {
     grid: VoxelGrid<'a, T>,
     block_rays: &'a BlockRays<S>,
     shading: &'a Shading<'a, T>,
     sampling: SamplingKind,
-    /// Block in which colors were found last, if another array gives them.
+    /// Block of the last color lookup, if another array gives the colors.
     near: &'a Cell<Option<ColorBlock>>,
 }
 
 impl<S: Simd, T: Voxel> BlockSamples<'_, S, T> {
-    /// Takes samples by trilinear interpolation among voxels that are all there, without slopes.
+    /// Takes samples by trilinear interpolation among present voxels, without slopes.
     #[inline(always)]
     fn linear(&self, simd: S, at: &[S::F; 3]) -> PacketSamples<S> {
         let corners = self.grid.around(simd, at);
@@ -212,7 +212,7 @@ impl<S: Simd, T: Voxel> BlockSamples<'_, S, T> {
         simd.call(TakeSamples { grid, at: *at, scale: block_rays.scale, shading })
     }
 
-    /// Adds the ways from the samples before to what any samples found.
+    /// Adds the intervals from the previous samples to the given ones.
     #[inline(always)]
     fn add(
         &self,
@@ -234,8 +234,8 @@ impl<S: Simd, T: Voxel> BlockSamples<'_, S, T> {
         simd.call(Add { accumulated, table, metric, direction, found, seen, bent, step_colors })
     }
 
-    /// Draws the ways that lead from what is in sight to the first of the hidden samples from `from` to `end`: what
-    /// lies between may be seen.
+    /// Draws the intervals from the last visible samples to the first of the hidden samples from `from` to
+    /// `end`: the values in between may be visible.
     #[inline(always)]
     fn land(&self, simd: S, [from, end]: [S::F; 2], mut state: Accumulated<S>) -> Accumulated<S> {
         let Self { block_rays, shading, .. } = *self;
@@ -262,7 +262,7 @@ impl<S: Simd, T: Voxel> BlockSamples<'_, S, T> {
         state
     }
 
-    /// Finds the place of the sample before `number` for rays that have leapt over it.
+    /// Finds the place of the sample before `number` for rays that have skipped it.
     #[inline(always)]
     fn look_back(&self, simd: S, number: S::F, mut state: Accumulated<S>) -> Accumulated<S> {
         let before = simd.sub(number, simd.splat(1.0));
@@ -275,19 +275,19 @@ impl<S: Simd, T: Voxel> BlockSamples<'_, S, T> {
     }
 }
 
-/// Some samples of sixteen rays, in sight.
+/// Run of visible samples of sixteen rays.
 #[derive(Clone, Copy)]
 struct SampleRun<'a, S: Simd, T> {
     samples: BlockSamples<'a, S, T>,
     /// Numbers of the first sample, and of the first one behind the run.
     numbers: [u32; 2],
-    /// The way between two samples is cut up where opacity bends in between.
+    /// True if intervals between samples are cut into parts because opacity is nonlinear.
     bent: bool,
     state: Accumulated<S>,
 }
 
 impl<S: Simd, T: Voxel> SampleRun<'_, S, T> {
-    /// Samples between voxels that are all there.
+    /// Draws samples between present voxels.
     #[inline(always)]
     fn draw<const LIT: bool>(self, simd: S) -> Accumulated<S> {
         let Self { samples, numbers: [from, end], bent, mut state } = self;
@@ -324,7 +324,7 @@ impl<S: Simd, T: Voxel> SampleRun<'_, S, T> {
 }
 
 impl<S: Simd, T: Voxel> SampleRun<'_, S, T> {
-    /// True where each ray has all of its samples or none, and the one before them is known.
+    /// True if each ray has all of its samples or none, and the one before them is known.
     #[inline(always)]
     fn is_whole(&self, simd: S) -> bool {
         let Self { samples: BlockSamples { block_rays, .. }, numbers, state, .. } = self;
@@ -335,8 +335,9 @@ impl<S: Simd, T: Voxel> SampleRun<'_, S, T> {
         simd.bits(simd.or(known, none)) == (1 << LANES) - 1
     }
 
-    /// Samples in `LEGS` legs of `SPACING` steps each, unlit and where opacity is linear. The mean of the values over a leg is
-    /// that of the cubic through those around: the middle of its ends, less a 24th of how the values turn at both.
+    /// Draws samples in `LEGS` intervals of `SPACING` steps each, unlit and where opacity is linear. The mean
+    /// of the values over an interval is that of the cubic through the surrounding samples: the middle of its
+    /// ends, less a 24th of the second differences at both.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "2 or 4")]
     fn stride<const LEGS: usize, const SPACING: u32>(self, simd: S) -> Accumulated<S> {
@@ -368,7 +369,7 @@ impl<S: Simd, T: Voxel> SampleRun<'_, S, T> {
     }
 }
 
-/// Lit samples.
+/// Draws lit samples.
 struct Lit<'a, S: Simd, T>(SampleRun<'a, S, T>);
 
 impl<S: Simd, T: Voxel> SimdStep<S> for Lit<'_, S, T> {
@@ -380,7 +381,7 @@ impl<S: Simd, T: Voxel> SimdStep<S> for Lit<'_, S, T> {
     }
 }
 
-/// Samples among voxels of which some are missing, or in the colors of another array; lit or not.
+/// Draws samples among voxels of which some are missing, or in the colors of another array; lit or not.
 struct Present<'a, S: Simd, T>(SampleRun<'a, S, T>);
 
 impl<S: Simd, T: Voxel> SimdStep<S> for Present<'_, S, T> {
@@ -403,7 +404,7 @@ impl<S: Simd, T: Voxel> SimdStep<S> for Present<'_, S, T> {
     }
 }
 
-/// Labels, by their own colors.
+/// Draws labels, by their own colors.
 struct Labels<'a, S: Simd, T>(SampleRun<'a, S, T>);
 
 impl<S: Simd, T: Voxel> SimdStep<S> for Labels<'_, S, T> {
@@ -432,7 +433,7 @@ impl<S: Simd, T: Voxel> SimdStep<S> for Labels<'_, S, T> {
     }
 }
 
-/// Red, green, blue and opacity of labels.
+/// Returns red, green, blue and opacity of labels.
 #[inline(never)]
 fn label_colors<T: Voxel>(labels: &[T; LANES], shading: &Shading<'_, T>) -> [[f32; LANES]; 4] {
     let mut colors = [[0.0; LANES]; 4];

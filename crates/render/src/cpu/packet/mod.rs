@@ -1,9 +1,9 @@
-//! Packets of 4 x 4 neighboring rays: their way from block to block.
+//! Packets of 4 x 4 neighboring rays: their traversal from block to block.
 //!
-//! Sixteen rays step through the volume together. The nearest of them says which region comes next: a box in which
-//! every place has the same finest resident block. All rays that have come to that region draw it at once; the
-//! others wait for theirs. So each ray meets its blocks in its own order, whatever their levels and shapes, and
-//! blocks are looked up once per packet instead of once per ray.
+//! Sixteen rays step through the volume together. The nearest of them determines the next region: a box in
+//! which every position has the same finest resident block. All rays that have come to that region draw it at
+//! once; the others wait for theirs. So each ray meets its blocks in its own order, whatever their levels and
+//! shapes, and blocks are looked up once per packet instead of once per ray.
 
 mod block_spans;
 mod march;
@@ -29,7 +29,7 @@ use crate::scene::fidelity::ShownSamples;
 use crate::simd::{LANES, Simd, SimdStep};
 
 impl<T: Voxel> Caster<'_, T> {
-    /// Sixteen rays, front to back; into `layers`, where there are any, and then without colors.
+    /// Casts sixteen rays, front to back; into `layers`, if given, and then without colors.
     #[inline(always)]
     pub(crate) fn trace<S: Simd>(
         &self,
@@ -45,7 +45,7 @@ impl<T: Voxel> Caster<'_, T> {
         if let Some(lines) = &mut lines {
             accumulated.begin(simd, &lines.before());
         }
-        // What each ray has come through last.
+        // The last region of each ray.
         let mut gaps = [None; LANES];
         let mut solids = None;
         if self.has_solids() || lines.is_some() {
@@ -114,7 +114,7 @@ impl<T: Voxel> Caster<'_, T> {
         SolidHits::new(&self.context, &self.surfaces, rays, slice_hits, lines)
     }
 
-    /// The nearest slice of each ray.
+    /// Returns the nearest slice of each ray.
     #[inline(always)]
     fn slice_hits<S: Simd>(
         &self,
@@ -131,8 +131,7 @@ impl<T: Voxel> Caster<'_, T> {
         }
     }
 
-    /// True where nothing of a block is to be seen, and nothing on the ways that lead to it from what was skipped
-    /// before.
+    /// True if nothing of a block is visible, nor in the intervals that lead to it from skipped regions.
     #[inline(always)]
     fn is_unseen<S: Simd>(
         &self,
@@ -154,7 +153,7 @@ impl<T: Voxel> Caster<'_, T> {
     }
 }
 
-/// Job that draws what has a place on sixteen rays, without the volume: surfaces, slices and edges of boxes.
+/// Job that draws the content of sixteen rays except the volume: surfaces, slices and edges of boxes.
 pub(crate) struct SolidsAlone<'a, 'b, T> {
     pub(crate) caster: &'a Caster<'b, T>,
     pub(crate) rays: &'a PacketRays,

@@ -1,8 +1,9 @@
-//! Sixteen rays that step together: where their samples lie, and how they pass from region to region.
+//! Sixteen rays that step together: positions of their samples, and their steps from region to region.
 //!
-//! Geometry in volume space, in `f64`: no voxels. Loops over lanes are plain, so that they become vectors of the
-//! instructions of the job that they are inlined in; what `map` calls may not be. Samples lie at whole multiples of one step, so that it does not
-//! matter where a ray's drawing begins or is interrupted; in thin volumes each ray has a step of its own (`spacing.rs`).
+//! Geometry in volume space, in `f64`: no voxels. Loops over lanes are plain, so that they are vectorized
+//! with the instructions of the job that they are inlined in; closures called by `map` may not be. Samples
+//! lie at whole multiples of one step, so the result does not depend on where a ray's drawing begins or is
+//! interrupted; in thin volumes each ray has a step of its own (`spacing.rs`).
 
 use std::sync::atomic::Ordering;
 
@@ -15,8 +16,8 @@ use crate::scene::fidelity::ShownSamples;
 use crate::simd::LANES;
 use crate::{Bounds, SubVolume};
 
-/// Place of a ray's own samples in its steps: in the middle. On a face of a voxel, where a clipping box often ends, rounding would
-/// decide which of two values far apart is seen.
+/// Offset of a ray's own samples in its steps: the middle. On a face of a voxel, where a clipping box often
+/// ends, rounding would decide which of two very different values is visible.
 const MIDDLE: f64 = 0.5;
 
 /// Sixteen rays in volume space: sample `i` at `origin + i * step`. Sample numbers are whole.
@@ -25,39 +26,39 @@ pub(crate) struct PacketRays {
     pub(crate) origin: [LaneValues; 3],
     pub(crate) step: [LaneValues; 3],
     pub(crate) inverse: [LaneValues; 3],
-    /// The next sample to be drawn.
+    /// Next sample to be drawn.
     pub(crate) next: LaneValues,
-    /// The first sample behind the volume; not above `next` when a ray has ended.
+    /// First sample behind the volume; not above `next` if a ray has ended.
     pub(crate) end: LaneValues,
-    /// Places where the ray enters and leaves what is drawn, in steps; they lie between samples.
+    /// Positions where the ray enters and leaves what is drawn, in steps; they lie between samples.
     pub(crate) reach: [LaneValues; 2],
-    /// Places where the ray enters and leaves all that any caster draws of the picture, in steps.
+    /// Positions where the ray enters and leaves all that any caster draws of the picture, in steps.
     pub(crate) whole: [LaneValues; 2],
-    /// How far from the image's middle they lie: see [`Lens::aside`](crate::scene::camera::Lens::aside).
+    /// Offset from the image's middle: see [`Lens::aside`](crate::scene::camera::Lens::aside).
     aside: [LaneValues; 2],
     /// Length of a step along the camera's line of sight, world units.
     pub(crate) length: LaneValues,
-    /// Place of sample 0 along the camera's line of sight, world units.
+    /// Depth of sample 0 along the camera's line of sight, world units.
     pub(crate) depth: LaneValues,
     /// Length of its step, as a multiple of the picture's.
     pub(crate) stretch: LaneValues,
 }
 
-/// Samples of rays: from the first to before the second; none where they are equal.
+/// Samples of rays: from the first to before the second; none if they are equal.
 #[derive(Clone, Copy)]
 pub(crate) struct Spans {
     pub(crate) from: LaneValues,
     pub(crate) to: LaneValues,
 }
 
-/// A box in volume space of which every place has the same answer.
+/// Box in volume space in which every position has the same result.
 pub(crate) struct UniformRegion {
     pub(crate) low: DVec3,
     pub(crate) high: DVec3,
-    /// The finest resident block.
+    /// Finest resident block.
     pub(crate) slot: Option<u32>,
     pub(crate) level_index: Option<usize>,
-    /// The block of the wanted level is still to come.
+    /// True if the block of the wanted level is not yet loaded.
     pub(crate) is_lacking: bool,
 }
 
@@ -94,8 +95,8 @@ impl PacketRays {
         self.whole = self.reach;
     }
 
-    /// Leaves of each ray what lies in a sub-volume. There may be a surface between two samples, and none of the samples. Where a
-    /// ray crosses a plane is the same number for the sub-volumes on both its sides.
+    /// Clips each ray to a sub-volume. A surface may lie between two samples of which none is inside. The
+    /// position where a ray crosses a plane is the same number for the sub-volumes on both its sides.
     #[inline(always)]
     fn cut(&mut self, sub_volume: &SubVolume) {
         let box_of = (sub_volume.low.into(), sub_volume.high.into());
@@ -111,12 +112,12 @@ impl PacketRays {
         }
     }
 
-    /// Any caster has a sample on the ray.
+    /// True if any caster has a sample on the ray.
     pub(crate) fn has_samples(&self, lane: usize) -> bool {
         self.whole[0][lane].ceil() < self.whole[1][lane].ceil()
     }
 
-    /// True for places, in steps, that belong to what is drawn here. Where another caster's part begins behind it, the
+    /// True for positions, in steps, that are drawn here. If another caster's part begins behind it, the
     /// border is that one's.
     #[inline(always)]
     pub(crate) fn owns(&self, lane: usize, at: f64) -> bool {
@@ -128,7 +129,7 @@ impl PacketRays {
         DVec3::from_array([0, 1, 2].map(|axis| self.step[axis][lane]))
     }
 
-    /// The ray whose next sample is nearest, of those that go on: that have not accumulated `enough` yet.
+    /// Returns the ray whose next sample is nearest, of those that have not accumulated `enough` yet.
     #[inline(always)]
     pub(crate) fn nearest(&self, accumulated: &[f32; LANES], enough: f32) -> Option<usize> {
         let mut nearest = None;
@@ -150,7 +151,8 @@ impl PacketRays {
         }
     }
 
-    /// Moves all rays that have come to a region to its end, the `leader` among them; tells what they passed.
+    /// Moves all rays that have come to a region to its end, the `leader` among them; returns the samples
+    /// that they passed.
     #[inline(always)]
     pub(crate) fn pass(&mut self, region: &UniformRegion, leader: usize) -> Spans {
         let (low, high) = (region.low.to_array(), region.high.to_array());
@@ -200,7 +202,7 @@ impl Spans {
         bits
     }
 
-    /// 1 where a ray has samples, else 0.
+    /// Returns 1 for rays that have samples, else 0.
     #[inline(always)]
     pub(crate) fn are_any(&self) -> [f32; LANES] {
         let mut any = [0.0; LANES];
@@ -210,7 +212,7 @@ impl Spans {
         any
     }
 
-    /// Before, in and behind the whole multiples of a stride.
+    /// Splits samples into those before, in and behind the whole multiples of a stride.
     #[inline(always)]
     pub(crate) fn split(&self, stride: f64) -> [Self; 3] {
         let (mut body, mut tail) = (self.to, self.to);
@@ -226,7 +228,7 @@ impl Spans {
 }
 
 impl<T: Voxel> CastContext<'_, T> {
-    /// The rays of `size` pixels, columns and rows from `corner` on.
+    /// Returns the rays of `size` pixels, columns and rows from `corner` on.
     #[inline(always)]
     pub(crate) fn rays(&self, corner: [u32; 2], size: [u32; 2]) -> PacketRays {
         let (mut aside, mut length) = ([[0.0; LANES]; 2], [self.step_world; LANES]);
@@ -249,12 +251,12 @@ impl<T: Voxel> CastContext<'_, T> {
             let inverse = inverses(&world.step);
             narrow(&mut reach, &world.origin, &world.step, &inverse, (min.into(), max.into()));
         }
-        // From farther away than this, numbers of samples would not be whole any more.
+        // Beyond this distance, numbers of samples would not be whole any more.
         const FARTHEST: f64 = (1u64 << 52) as f64;
         let nearest = if self.lens.perspective { 0.0 } else { -FARTHEST };
         let (mut next, mut end) = ([0.0; LANES], [0.0; LANES]);
         for (lane, [column, row]) in PACKET_PIXELS.into_iter().enumerate() {
-            // Compared as they are: `max` and `min` would let NaN pass.
+            // Compared directly: `max` and `min` would let NaN pass.
             let is_met = reach[0][lane] < reach[1][lane] && column < size[0] && row < size[1];
             let enters = if reach[0][lane] > nearest { reach[0][lane] } else { nearest };
             let leaves = if reach[1][lane] < FARTHEST { reach[1][lane] } else { FARTHEST };
@@ -286,8 +288,8 @@ impl<T: Voxel> CastContext<'_, T> {
         rays
     }
 
-    /// The lines of rays as a map sees them, which lie so far `aside` of the image's middle and whose steps are so long
-    /// along the line of sight.
+    /// Returns the lines of rays in the space of a map, with an offset of `aside` from the image's middle and
+    /// steps of this length along the line of sight.
     #[inline(always)]
     fn fan(&self, map: &DAffine3, aside: &[LaneValues; 2], length: &LaneValues) -> Fan {
         let lens = &self.lens;
@@ -306,7 +308,7 @@ impl<T: Voxel> CastContext<'_, T> {
         fan
     }
 
-    /// The direction of a ray in world space, of unit length.
+    /// Returns the direction of a ray in world space, of unit length.
     pub(crate) fn direction_of(&self, rays: &PacketRays, lane: usize) -> DVec3 {
         let lens = &self.lens;
         if !lens.perspective {
@@ -316,7 +318,7 @@ impl<T: Voxel> CastContext<'_, T> {
         (lens.forward + aside) * (rays.length[lane] / (self.step_world * rays.stretch[lane]))
     }
 
-    /// The region that holds a place.
+    /// Returns the region that contains a position.
     #[inline]
     pub(crate) fn region(&self, at: DVec3) -> UniformRegion {
         let mut is_lacking = !self.level_indices.contains(&self.wanted_level_index);
@@ -341,7 +343,7 @@ impl<T: Voxel> CastContext<'_, T> {
         UniformRegion { low, high, slot: None, level_index: None, is_lacking }
     }
 
-    /// Counts what rays passed, and how many samples of that were drawn.
+    /// Counts the samples that rays passed, and the drawn ones of them.
     #[inline(always)]
     pub(crate) fn count(&self, region: &UniformRegion, spans: &Spans, drawn: u64, shown: &mut ShownSamples) {
         let passed = spans.count();
@@ -365,7 +367,7 @@ fn inverses(vectors: &[LaneValues; 3]) -> [LaneValues; 3] {
     inverses
 }
 
-/// Narrows where lines reach, in steps, to what lies inside a box; from behind to before where nothing does.
+/// Narrows the range of lines, in steps, to a box; the range is reversed if they miss it.
 #[inline(always)]
 fn narrow(
     reach: &mut [LaneValues; 2],
@@ -380,7 +382,7 @@ fn narrow(
             let at = origin[axis][lane];
             let (a, b) = ((low[axis] - at) * inverse[axis][lane], (high[axis] - at) * inverse[axis][lane]);
             let (mut near, mut far) = if a < b { (a, b) } else { (b, a) };
-            // A ray that stands still along an axis is inside all the way, or never.
+            // A ray that does not move along an axis is inside all the way, or never.
             let is_inside = at >= low[axis] && at < high[axis];
             let stands = step[axis][lane] == 0.0;
             near = if stands { f64::NEG_INFINITY } else { near };

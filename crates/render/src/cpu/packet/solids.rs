@@ -1,8 +1,9 @@
-//! Surfaces and slices in their order along sixteen rays, mixed with what the transfer function shows.
+//! Surfaces and slices in their order along sixteen rays, blended with what the transfer function shows.
 //!
-//! Rays march to the sample before their next surface, meet it, and go on from the sample behind it. The step in
-//! which the surface lies is drawn in stretches, before it and behind it, between the values at their ends; so
-//! what lies before a surface is never drawn behind it. All rays that have come to one are drawn at once.
+//! Rays march to the sample before their next surface, draw it, and go on from the sample behind it. The step
+//! in which the surface lies is drawn in segments, before it and behind it, between the values at their ends;
+//! so content before a surface is never drawn behind it. All rays that have come to a surface are drawn at
+//! once.
 
 use std::cell::Cell;
 
@@ -30,9 +31,9 @@ pub(crate) struct SolidHits<'s> {
     search: HitSearch,
     /// Slices, up to which surfaces are searched for.
     slice_hits: SliceHits,
-    /// Edges of boxes among them.
+    /// Edges of boxes, drawn in the same order.
     pub(crate) lines: Option<PacketLines<'s>>,
-    /// Real end of each ray; [`PacketRays::end`] is the end of its way to the next hit.
+    /// Real end of each ray; [`PacketRays::end`] is the end of the segment to the next hit.
     end: LaneValues,
 }
 
@@ -53,7 +54,7 @@ impl<'s> SolidHits<'s> {
         }
     }
 
-    /// Looks for what the `wanted` rays meet next.
+    /// Finds the next hits of the `wanted` rays.
     #[inline(always)]
     fn find_hits<S: Simd, T: Voxel>(
         &mut self,
@@ -67,7 +68,7 @@ impl<'s> SolidHits<'s> {
         }
     }
 
-    /// Returns what a ray meets next, as far as the search has [looked](SolidHits::find_hits).
+    /// Returns the next hit of a ray, as far as the search has [got](SolidHits::find_hits).
     fn next(&self, lane: usize) -> Option<Hit> {
         let hit = self.search.next(lane).or(self.slice_hits[lane]);
         match self.lines.as_ref().and_then(|lines| lines.peek(lane)) {
@@ -76,7 +77,7 @@ impl<'s> SolidHits<'s> {
         }
     }
 
-    /// Takes what [`SolidHits::next`] gave.
+    /// Removes the hit that [`SolidHits::next`] returned.
     fn take(&mut self, lane: usize, hit: &Hit) {
         match &mut self.lines {
             Some(lines) if hit.is_edge() => lines.take(lane),
@@ -85,7 +86,7 @@ impl<'s> SolidHits<'s> {
         }
     }
 
-    /// Lets each of the `wanted` rays go on to what it meets next, or to its end.
+    /// Lets each of the `wanted` rays go on to its next hit, or to its end.
     #[inline(always)]
     pub(crate) fn send<S: Simd, T: Voxel>(
         &mut self,
@@ -101,7 +102,7 @@ impl<'s> SolidHits<'s> {
         }
     }
 
-    /// The colors of surfaces, slices and edges alone, up to where a ray is `opaque`.
+    /// Returns the colors of surfaces, slices and edges alone, up to where a ray is `opaque`.
     #[inline(always)]
     pub(crate) fn alone<S: Simd, T: Voxel>(
         mut self,
@@ -135,8 +136,8 @@ impl<'s> SolidHits<'s> {
 /// One bit for each ray.
 const ALL: u32 = (1 << LANES) - 1;
 
-/// Draws what rays meet that have come to the sample before it, and the rest of the step it lies in; false where there is
-/// none.
+/// Draws the hits of rays that have come to the sample before them, and the rest of their steps; false if
+/// there is none.
 pub(crate) struct DrawSolids<'a, 'b, 's, S: Simd, T> {
     pub(crate) solids: &'a mut SolidHits<'s>,
     pub(crate) context: &'a CastContext<'b, T>,
@@ -145,9 +146,9 @@ pub(crate) struct DrawSolids<'a, 'b, 's, S: Simd, T> {
     pub(crate) accumulated: &'a mut Accumulated<S>,
 }
 
-/// How far rays are in the steps in which they meet something.
+/// Progress of rays in the steps that contain their hits.
 struct StepProgress {
-    /// The sample before.
+    /// Previous sample.
     whole: LaneValues,
     at: LaneValues,
     /// Place in the table there.
@@ -193,7 +194,7 @@ impl<S: Simd, T: Voxel> SimdStep<S> for DrawSolids<'_, '_, '_, S, T> {
             let (hits, meeting) = self.hits(going, &progress);
             self.draw_to(simd, &mut progress, &hits, meeting);
             let still = meeting & simd.bits(simd.lt(self.accumulated.rgba[3], opaque));
-            // The rest have nothing more in this step.
+            // The other rays have no more hits in this step.
             self.go_on(simd, &mut progress, going & !meeting, met);
             self.solids.find_hits(simd, self.context, self.rays, still);
             going = still;
@@ -223,7 +224,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         (hits, meeting)
     }
 
-    /// Draws the ways to what rays meet, and that.
+    /// Draws the intervals to the hits, and the hits.
     #[inline(always)]
     fn draw_to(&mut self, simd: S, progress: &mut StepProgress, hits: &[Hit; LANES], meeting: u32) {
         let draws = self.context.shows_volume;
@@ -259,7 +260,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         *progress = next;
     }
 
-    /// Lets rays go on behind what they met, at the sample behind or, where that is drawn, behind that.
+    /// Lets rays go on behind their hits, at the next sample or, if that is drawn, behind it.
     #[inline(always)]
     fn go_on(&mut self, simd: S, progress: &mut StepProgress, rays: u32, met: u32) {
         if rays == 0 {
@@ -289,7 +290,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         self.accumulated.before = simd.select(is_passed, simd.load(&before), self.accumulated.before);
     }
 
-    /// Finds the places in the table at samples of the `wanted` rays, whichever block they lie in.
+    /// Finds the places in the table at samples of the `wanted` rays, in any blocks.
     #[inline(always)]
     fn find(&self, simd: S, samples: &LaneValues, wanted: u32, places: &mut [f32; LANES]) {
         if wanted == 0 {
@@ -298,7 +299,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         let (low, high) = self.context.scene.view.volume_box();
         let mut at = [DVec3::ZERO; LANES];
         for (lane, at) in at.iter_mut().enumerate() {
-            // Outside the volume its outermost voxels go on.
+            // Outside the volume its outermost voxels are repeated.
             *at = self.rays.at(lane, samples[lane]).max(low).min(high);
         }
         let mut values = PlaceValues { places: *places, ..PlaceValues::NONE };
@@ -306,8 +307,8 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         *places = values.places;
     }
 
-    /// Draws ways of the `wanted` rays along which the place in the table runs evenly, between places in steps; nothing where they
-    /// end at what is missing. Their light is that at the surface.
+    /// Draws intervals of the `wanted` rays along which the place in the table is linear, between positions
+    /// in steps; nothing if an end is missing. Their light is that at the surface.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "a part of one step")]
     fn stretch(
@@ -375,9 +376,9 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         }
     }
 
-    /// Returns the ways along which colors are looked up: each ray goes on from its place `from` by
-    /// `lengths`, both in steps. Positions are relative to the place of the first ray that moves, so that
-    /// `f32` can hold them.
+    /// Returns the intervals for color lookups: each ray goes on from its position `from` by `lengths`, both
+    /// in steps. Positions are relative to that of the first ray that moves, so that `f32` can represent
+    /// them.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "a part of one step, near its origin")]
     fn step_colors<'d>(

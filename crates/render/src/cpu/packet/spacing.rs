@@ -25,12 +25,13 @@ const MOST_ALONG: f64 = (1u64 << 20) as f64;
 pub(crate) struct SampleSpacing {
     /// World units.
     pub(crate) step_world: f64,
-    /// Each ray has samples of its own.
+    /// True if each ray has samples of its own.
     pub(crate) is_thin: bool,
 }
 
 impl SampleSpacing {
-    /// Spacing for a picture whose finest blocks are of this level; `multiple` lengthens the steps.
+    /// Returns the spacing for a picture whose finest blocks are of this level; `multiple` lengthens the
+    /// steps.
     pub(crate) fn of(scene: &Scene, level_index: usize, multiple: f64) -> Self {
         let usual = scene.view.step_world(level_index, multiple);
         let (thickness, diagonal) = thickness_world(&scene.view);
@@ -46,7 +47,8 @@ impl SampleSpacing {
     }
 }
 
-/// Least distance between two opposite faces of the volume, and an upper bound of its diagonal; world units.
+/// Returns the smallest distance between two opposite faces of the volume, and an upper bound of its
+/// diagonal; world units.
 fn thickness_world(view: &VolumeView) -> (f64, f64) {
     let map = view.world_from_volume.matrix3;
     let edges = xyz(view.levels[0].shape);
@@ -59,7 +61,7 @@ fn thickness_world(view: &VolumeView) -> (f64, f64) {
     (across(0).min(across(1)).min(across(2)), diagonal)
 }
 
-/// Color of a ray whose path is so many times as long as the one it was accumulated along.
+/// Corrects the color of a ray whose path is `times` as long as the one it was accumulated along.
 pub(crate) fn lengthened(color: Vec4, times: f64) -> Vec4 {
     let opacity = f64::from(color.w);
     if opacity <= 0.0 || opacity >= 1.0 {

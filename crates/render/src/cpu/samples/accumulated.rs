@@ -1,4 +1,4 @@
-//! Color and opacity that sixteen rays gather, and what the way from one sample to the next adds.
+//! Color and opacity that sixteen rays accumulate, and the contribution of the interval between two samples.
 
 #![expect(unsafe_code, reason = "tables are read at places that were clamped before")]
 
@@ -15,22 +15,22 @@ use crate::simd::{LANES, Simd, SimdStep, each_axis};
 pub(crate) struct Accumulated<S: Simd> {
     /// Premultiplied red, green, blue, and opacity.
     pub(crate) rgba: [S::F; 4],
-    /// Place in the table of each ray's sample before its next one; NaN where it is missing or was skipped.
+    /// Place in the table of each ray's previous sample; NaN if it is missing or was skipped.
     pub(crate) before: S::F,
-    /// How places change around that sample, in volume space; 0 where it is not known. Of lit samples only.
+    /// Slopes of places around that sample, in volume space; 0 if not known. Only for lit samples.
     pub(crate) slope: [S::F; 3],
 }
 
-/// Ways from the samples before to what was found at the next ones.
+/// Intervals from the previous samples to the next ones.
 #[derive(Clone, Copy)]
 pub(crate) struct Leg<'a, S: Simd> {
-    /// Place in the table of the sample before.
+    /// Place in the table of the previous sample.
     pub(crate) from: S::F,
     /// Place in the table of the sample.
     pub(crate) to: S::F,
-    /// The rays that have such a way.
+    /// Rays that have such an interval.
     pub(crate) seen: S::M,
-    /// It is cut up where opacity bends in between.
+    /// True if it is cut into parts where opacity is nonlinear.
     pub(crate) bent: bool,
     /// Colors other than the table's.
     pub(crate) step_colors: Option<&'a StepColors<'a, S>>,
@@ -44,46 +44,46 @@ impl<S: Simd> Accumulated<S> {
         Self { rgba: [zero; 4], before: simd.splat(f32::NAN), slope: [zero; 3] }
     }
 
-    /// Rays begin behind these colors.
+    /// Starts rays behind these colors.
     #[inline(always)]
     pub(crate) fn begin(&mut self, simd: S, colors: &[Vec4; LANES]) {
         self.rgba = std::array::from_fn(|part| simd.load(&colors.map(|color| color[part])));
     }
 
-    /// Red, green, blue and opacity of each ray.
+    /// Returns red, green, blue and opacity of each ray.
     #[inline(always)]
     pub(crate) fn store(&self, simd: S) -> [[f32; LANES]; 4] {
         let [r, g, b, a] = self.rgba;
         [simd.store(r), simd.store(g), simd.store(b), simd.store(a)]
     }
 
-    /// One bit per ray whose sample before the next one is known.
+    /// Returns one bit per ray whose previous sample is known.
     #[inline(always)]
     pub(crate) fn known(&self, simd: S) -> u32 {
         simd.bits(simd.eq(self.before, self.before))
     }
 
-    /// The rays of which `passed` is 1 come through what is not there.
+    /// Records that the rays of which `passed` is 1 come through missing values.
     #[inline(always)]
     pub(crate) fn forget(&mut self, simd: S, passed: [f32; LANES]) {
         self.forget_where(simd, simd.ge(simd.load(&passed), simd.splat(1.0)));
     }
 
-    /// These rays know of no sample before their next one.
+    /// Resets the previous samples of these rays.
     #[inline(always)]
     pub(crate) fn forget_where(&mut self, simd: S, passed: S::M) {
         self.before = simd.select(passed, simd.splat(f32::NAN), self.before);
         self.slope = each_axis!(a => simd.select(passed, simd.splat(0.0), self.slope[a]));
     }
 
-    /// These rays have come to a sample, of which they know this.
+    /// Records the samples that these rays have come to.
     #[inline(always)]
     pub(crate) fn remember(&mut self, simd: S, own: S::M, found: &PacketSamples<S>) {
         self.before = simd.select(own, found.place, self.before);
         self.slope = each_axis!(a => simd.select(own, found.slope[a], self.slope[a]));
     }
 
-    /// Light on the way from the sample before to this one, of what changes over both.
+    /// Returns the light of the interval from the previous sample to this one, from the mean of both.
     #[inline(always)]
     pub(crate) fn light(
         &self,
@@ -96,7 +96,7 @@ impl<S: Simd> Accumulated<S> {
         metric.light(simd, &slope, direction)
     }
 
-    /// Adds a leg: its middle or, where opacity bends in between, as many parts as that asks for.
+    /// Adds an interval: its middle or, where opacity is nonlinear, as many parts as required.
     #[inline(always)]
     pub(crate) fn add_leg(&mut self, simd: S, table: &TransferTable, leg: &Leg<'_, S>) {
         let Leg { from, to, seen, bent, step_colors, light } = *leg;
@@ -120,8 +120,8 @@ impl<S: Simd> Accumulated<S> {
         }
     }
 
-    /// Puts the table's entries at `places` behind what was accumulated, for the rays in `seen`; in other colors, those of a share of
-    /// the way, where they are `recolored`.
+    /// Composites the table's entries at `places` behind the accumulated colors, for the rays in `seen`;
+    /// where they are `recolored`, in other colors, those at a share of the interval.
     #[inline(always)]
     pub(crate) fn add(
         &mut self,
@@ -171,12 +171,12 @@ fn with_share<'a, S: Simd>(
     }
 }
 
-/// [`Accumulated::add_leg`] as a function of its own, for legs that are few: into a block and out of what is in sight,
-/// and where voxels are missing.
+/// [`Accumulated::add_leg`] as a function of its own, for rare intervals: into a block, out of a visible
+/// region, and at missing voxels.
 pub(crate) struct Add<'a, S: Simd> {
     pub(crate) accumulated: Accumulated<S>,
     pub(crate) table: &'a TransferTable,
-    /// To light the leg by, with the rays' directions.
+    /// Lighting of the interval, with the rays' directions.
     pub(crate) metric: Option<&'a Metric>,
     pub(crate) direction: [S::F; 3],
     pub(crate) found: PacketSamples<S>,
@@ -203,7 +203,7 @@ impl<S: Simd> SimdStep<S> for Add<'_, S> {
     }
 }
 
-/// Which of [`PARTS`] the ways of some ray need.
+/// Returns the index in [`PARTS`] that the intervals of all rays require.
 #[inline(always)]
 pub(crate) fn size_of_parts<S: Simd>(
     simd: S,
@@ -217,10 +217,10 @@ pub(crate) fn size_of_parts<S: Simd>(
     if simd.bits(simd.and(seen, simd.ge(length, simd.splat(table.longest_even)))) == 0 {
         return 0;
     }
-    // The entry above the higher one: a bend there is felt below it.
+    // The entry above the higher one: a bend there affects intervals below it.
     let bends = simd.sub(bend(simd, table, simd.add(high, simd.splat(1.0))), bend(simd, table, low));
     let error = simd.mul(simd.mul(bends, length), simd.splat(ERROR_PER_BEND));
-    // Cutting into n parts divides the error by n twice.
+    // Cutting into n parts divides the error by n squared.
     let [few, many] = [PARTS[0], PARTS[1]].map(|parts| TOLERANCE * (parts * parts) as f32);
     if simd.bits(simd.and(seen, simd.ge(error, simd.splat(many)))) != 0 {
         return 2;
@@ -228,11 +228,12 @@ pub(crate) fn size_of_parts<S: Simd>(
     usize::from(simd.bits(simd.and(seen, simd.ge(error, simd.splat(few)))) != 0)
 }
 
-/// Opacity of a step from which on it is cut into 4 or 16 parts where another array gives the colors, whatever these are: the
-/// first of them hide the last. A step of opacity `a` over which color changes by `d` would be off by `a * a * d / 12` in one part.
+/// Opacity of a step from which on it is cut into 4 or 16 parts if another array gives the colors, whatever
+/// these are: the first of them hide the last. A step of opacity `a` over which color changes by `d` would
+/// have an error of `a * a * d / 12` in one part.
 const RECOLORED_PARTS: [f32; 2] = [0.25, 0.75];
 
-/// Which of [`PARTS`] ways need for the order of the colors on them.
+/// Returns the index in [`PARTS`] that intervals require for the order of the colors on them.
 #[inline(always)]
 pub(crate) fn size_of_recolored_parts<S: Simd>(
     simd: S,
@@ -250,7 +251,7 @@ pub(crate) fn size_of_recolored_parts<S: Simd>(
     usize::from(simd.bits(simd.and(seen, simd.ge(opacity, simd.splat(few)))) != 0)
 }
 
-/// How much opacity bends below places in the table.
+/// Returns the accumulated bend of opacity below places in the table.
 #[inline(always)]
 fn bend<S: Simd>(simd: S, table: &TransferTable, place: S::F) -> S::F {
     let last = simd.splat((ENTRIES - 1) as f32);

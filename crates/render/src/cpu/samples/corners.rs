@@ -1,7 +1,7 @@
-//! The eight voxels around each of sixteen samples, and what lies between them.
+//! The eight voxels around each of sixteen samples, and interpolation between them.
 //!
-//! The one place where voxels are read without asking each time whether they are there: positions are clamped to the
-//! block first, and what a clamped position can reach was checked once for the block.
+//! The only place where voxels are read without a bounds check each: positions are clamped to the block
+//! first, and the range that a clamped position can reach was checked once for the block.
 
 #![expect(unsafe_code, reason = "voxels are read at offsets that were clamped before")]
 
@@ -9,23 +9,23 @@ use crate::blocks::resident::Resident;
 use crate::blocks::voxel::{MissingValues, PlaceScale, Voxel};
 use crate::simd::{LANES, PairOffsets, READ_AHEAD, Simd, each_axis};
 
-/// A block's voxels, ready to be read by sixteen lanes.
+/// Voxels of a block, prepared for reading by sixteen lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VoxelGrid<'a, T> {
     data: &'a [T],
     /// Distance of neighbors in memory along z and y.
     strides: [u32; 2],
-    /// The greatest position `(x, y, z)` whose upper neighbors are still in the ghost voxels.
+    /// Largest position `(x, y, z)` whose upper neighbors are still in the ghost voxels.
     last: [f32; 3],
-    /// Some voxels are missing.
+    /// True if some voxels are missing.
     pub(crate) has_missing: bool,
 }
 
-/// Voxels around sixteen positions in the grid that made it.
+/// Voxels around sixteen positions in the grid that created it.
 pub(crate) struct VoxelCorners<S: Simd> {
-    /// The lowest voxel of each.
+    /// Lowest voxel of each position.
     lowest: PairOffsets,
-    /// Shares of the upper neighbors along x, y, z.
+    /// Weights of the upper neighbors along x, y, z.
     share: [S::F; 3],
 }
 
@@ -45,7 +45,7 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
         Self { data: &block.data, strides: [sz, sy], last: [nx, ny, nz], has_missing }
     }
 
-    /// The voxels around positions `(x, y, z)`, which are clamped to the block.
+    /// Returns the voxels around positions `(x, y, z)`, which are clamped to the block.
     #[inline(always)]
     pub(crate) fn around<S: Simd>(&self, simd: S, at: &[S::F; 3]) -> VoxelCorners<S> {
         // NaN becomes 0.
@@ -58,7 +58,7 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
         VoxelCorners { lowest, share }
     }
 
-    /// Offsets of voxels `(x, y, z)`.
+    /// Returns the offsets of voxels `(x, y, z)`.
     #[inline(always)]
     fn offsets<S: Simd>(&self, simd: S, voxel: &[S::U; 3]) -> PairOffsets {
         let [sz, sy] = self.strides;
@@ -73,11 +73,11 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
     fn rows(&self) -> [*const T; 4] {
         let (sz, sy) = (self.strides[0] as usize, self.strides[1] as usize);
         let lowest = self.data.as_ptr();
-        // `wrapping_add` only because it is no promise: what is read was checked in `new`.
+        // `wrapping_add` only because it has no unsafe precondition: the read range was checked in `new`.
         [lowest, lowest.wrapping_add(sy), lowest.wrapping_add(sz), lowest.wrapping_add(sz + sy)]
     }
 
-    /// Places of what is interpolated between the eight.
+    /// Returns the places of the values interpolated between the eight.
     #[inline(always)]
     pub(crate) fn linear<S: Simd>(&self, simd: S, corners: &VoxelCorners<S>, scale: &PlaceScale) -> S::F {
         let [_, y, z] = corners.share;
@@ -87,7 +87,7 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
         scale.places::<T, S>(simd, mix(simd, near, far, z))
     }
 
-    /// The values, and how they change along x, y and z, per voxel.
+    /// Returns the values, and their slopes along x, y and z, per voxel.
     #[inline(always)]
     fn sloped<S: Simd>(simd: S, rows: &[[S::F; 2]; 4], share: &[S::F; 3]) -> (S::F, [S::F; 3]) {
         let [x, y, z] = *share;
@@ -109,7 +109,7 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
         (mix(simd, near, far, z), [along_x, along_y, simd.sub(far, near)])
     }
 
-    /// [`VoxelGrid::linear`], and the slopes of what is interpolated as it was loaded.
+    /// Returns [`VoxelGrid::linear`], and the slopes of the loaded numbers.
     #[inline(always)]
     pub(crate) fn linear_sloped<S: Simd>(
         &self,
@@ -131,7 +131,7 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
         (scale.places::<T, S>(simd, value), slopes)
     }
 
-    /// The slopes among those of the eight that are there; `place` stands for the others.
+    /// Returns the slopes among the present ones of the eight; `place` replaces the others.
     #[inline(always)]
     pub(crate) fn slopes_present<S: Simd>(
         &self,
@@ -156,7 +156,7 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
             low = simd.min(simd.select(*present, *value, low), low);
             high = simd.max(simd.select(*present, *value, high), high);
         }
-        // Among values that are all alike, rounding must make no slope.
+        // Rounding must not produce a slope among equal values.
         let middle = simd.max(simd.min(scale.loaded::<T, S>(simd, place), high), low);
         let mut pairs = [[middle; 2]; 4];
         for (pair, loaded) in pairs.as_flattened_mut().iter_mut().zip(loaded.as_flattened()) {
@@ -165,8 +165,8 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
         Self::sloped(simd, &pairs, &corners.share).1
     }
 
-    /// Places of what is interpolated among those of the eight that are there, their weights scaled up to one;
-    /// and where at least half of the weight is there.
+    /// Returns the places interpolated among the present ones of the eight, their weights scaled up to one;
+    /// and a mask of positions with at least half of the weight present.
     #[inline(always)]
     pub(crate) fn linear_present<S: Simd>(
         &self,
@@ -197,7 +197,7 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
         (scale.places::<T, S>(simd, simd.div(sum, weights)), simd.ge(weights, simd.splat(0.5)))
     }
 
-    /// The smallest and the largest of the eight, as they were loaded; NaN where some are missing.
+    /// Returns the smallest and the largest of the eight, as loaded; NaN if some are missing.
     #[inline(always)]
     pub(crate) fn range<S: Simd>(
         &self,
@@ -231,11 +231,12 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
         [low, high]
     }
 
-    /// The voxel nearest to each position.
+    /// Returns the voxel nearest to each position.
     #[inline(always)]
     pub(crate) fn nearest<S: Simd>(&self, simd: S, at: &[S::F; 3]) -> [T; LANES] {
         let half = simd.splat(0.5);
-        // Rounding is cutting off half a voxel farther on; the upper half of the last voxel is a ghost voxel's.
+        // Rounding is truncation half a voxel farther on; the upper half of the last voxel belongs to a ghost
+        // voxel.
         let cell = each_axis!(a => {
             let farther = simd.add(simd.max(at[a], simd.splat(0.0)), half);
             simd.truncate(simd.min(farther, simd.splat((self.last[a] + 1.0).next_down())))

@@ -1,5 +1,5 @@
-//! Transition where a block begins beside a coarser one: over the block's first voxel, the coarser level's
-//! values lead over to its own, so that the border does not show.
+//! Transition at the beginning of a block beside a coarser one: over the block's first voxel, the coarser
+//! level's values are blended into its own, so that the border is invisible.
 //!
 //! Only needed while blocks are missing that the picture wants, so it is written to be short, not fast. At a
 //! block's upper faces the ghost voxels do the same (`ghost.rs`). Labels are not interpolated and do not fade.
@@ -14,12 +14,12 @@ use crate::scene::frustum::Frustum;
 /// Axes x, y, z along which a block begins beside a coarser one.
 pub(crate) type Fade = BVec3;
 
-/// How far the transition reaches, voxels.
+/// Extent of the transition, voxels.
 pub(crate) const REACH: f64 = 1.0;
 
 impl<T: Voxel> BlockTable<T> {
-    /// Returns the axes along which a block has no lower neighbor of its own level, although the volume goes
-    /// on there, in sight.
+    /// Returns the axes along which a block has no lower neighbor of its own level, although the volume
+    /// continues there within the visible part.
     pub(crate) fn fade_of(&self, block: &Resident<T>, frustum: &Frustum) -> Fade {
         let coarser = block.level_index + 1..self.view.levels.len();
         // Labels are not interpolated: their borders are meant to be sharp.
@@ -40,8 +40,8 @@ impl<T: Voxel> BlockTable<T> {
         Fade::new(begins_alone(2), begins_alone(1), begins_alone(0))
     }
 
-    /// The value of one sample in the transition: at `local` in the block's voxels, `volume` in volume space; `None`
-    /// where some of it is missing.
+    /// Returns the value of one sample in the transition: at `local` in the block's voxels, `volume` in
+    /// volume space; `None` if some of it is missing.
     pub(crate) fn faded(&self, block: &Resident<T>, fade: Fade, local: DVec3, volume: DVec3) -> Option<f64> {
         let own = block.value_at(local, &self.missing)?;
         let share = DVec3::select(fade, local / REACH, DVec3::ONE).min_element().clamp(0.0, 1.0);
@@ -49,8 +49,8 @@ impl<T: Voxel> BlockTable<T> {
         Some(coarser.map_or(own, |coarser| coarser + (own - coarser) * share))
     }
 
-    /// The value at a volume position in the finest resident level from `level_index` on; `None` where some of it is
-    /// missing.
+    /// Returns the value at a volume position in the finest resident level from `level_index` on; `None` if
+    /// some of it is missing.
     fn coarser_value(&self, level_index: usize, volume: DVec3) -> Option<f64> {
         let (_, block, local) = self.finest_from(level_index, volume)?;
         block.value_at(local, &self.missing)
@@ -62,8 +62,8 @@ pub(crate) fn holds(fade: Fade, local: DVec3) -> bool {
     (fade & local.cmplt(DVec3::splat(REACH))).any()
 }
 
-/// The samples `0..count` from `local` on that lie outside the transition: those before begin in it, those behind
-/// end in it.
+/// Returns the samples of `0..count` from `local` on that lie outside the transition: those before begin in
+/// it, those behind end in it.
 #[expect(clippy::cast_possible_truncation, reason = "clamped to the count")]
 pub(crate) fn outside(fade: Fade, local: DVec3, step: DVec3, count: i64) -> std::ops::Range<i64> {
     let (mut first, mut end) = (0.0f64, count as f64);
@@ -72,7 +72,7 @@ pub(crate) fn outside(fade: Fade, local: DVec3, step: DVec3, count: i64) -> std:
         match step[axis] {
             along if along > 0.0 => first = first.max(at.ceil()),
             along if along < 0.0 => end = end.min(at.floor() + 1.0),
-            // Beside the transition or in it, all the way.
+            // Completely beside the transition or in it.
             _ if local[axis] < REACH => first = count as f64,
             _ => {}
         }

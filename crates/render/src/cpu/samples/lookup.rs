@@ -1,4 +1,4 @@
-//! Values at places of the volume, in whichever blocks they lie.
+//! Lookup of values at positions of the volume, in any blocks.
 
 use glam::DVec3;
 
@@ -14,13 +14,13 @@ use crate::cpu::samples::shading::Shading;
 use crate::cpu::table::TransferTable;
 use crate::simd::{LANES, Simd, each_axis};
 
-/// Values found at sixteen places in the volume.
+/// Values found at sixteen positions in the volume.
 pub(crate) struct PlaceValues {
-    /// Place in the table; NaN where nothing is.
+    /// Place in the table; NaN if the value is missing.
     pub(crate) places: [f32; LANES],
     /// Slope of the value, per axis x, y, z; see [`crate::cpu::samples::sample::PacketSamples`].
     pub(crate) slopes: [[f32; LANES]; 3],
-    /// Label nearest to the place, per lane.
+    /// Label nearest to the position, per lane.
     pub(crate) labels: [u32; LANES],
 }
 
@@ -30,8 +30,8 @@ impl PlaceValues {
 }
 
 impl<T: Voxel> CastContext<'_, T> {
-    /// Finds the places one step before samples of the `wanted` rays, whichever block they lie in: from there a ray
-    /// enters the volume, or leaves what was skipped.
+    /// Finds the places one step before samples of the `wanted` rays, in any block: the interval from there
+    /// leads into the volume, or out of a skipped region.
     #[inline(always)]
     pub(crate) fn find_before<S: Simd>(
         &self,
@@ -48,7 +48,7 @@ impl<T: Voxel> CastContext<'_, T> {
         let (low, high) = self.scene.view.volume_box();
         let mut at = [DVec3::ZERO; LANES];
         for (lane, at) in at.iter_mut().enumerate() {
-            // Outside the volume its outermost voxels go on.
+            // Outside the volume its outermost voxels are repeated.
             *at = rays.at(lane, samples[lane] - 1.0).max(low).min(high);
         }
         let mut values = PlaceValues {
@@ -61,8 +61,8 @@ impl<T: Voxel> CastContext<'_, T> {
         accumulated.slope = each_axis!(a => simd.load(&values.slopes[a]));
     }
 
-    /// Finds the places in the table at volume positions of the `wanted` rays, whichever block they lie in; `found` hears
-    /// of the regions and which rays lie there.
+    /// Finds the places in the table at volume positions of the `wanted` rays, in any block; calls `found`
+    /// with each region and its rays.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "positions are f32")]
     pub(crate) fn find_at<S: Simd>(
@@ -112,7 +112,8 @@ impl<T: Voxel> CastContext<'_, T> {
         }
     }
 
-    /// Finds the labels nearest to places, for the `wanted` rays; `found` hears of the regions that they lie in.
+    /// Finds the labels nearest to positions, for the `wanted` rays; calls `found` with each region and its
+    /// rays.
     #[inline(never)]
     pub(crate) fn find_labels(
         &self,
@@ -136,7 +137,7 @@ impl<T: Voxel> CastContext<'_, T> {
         }
     }
 
-    /// True where a block's values lead over to those of a coarser one.
+    /// True if a block's values are blended with those of a coarser one.
     #[inline(always)]
     pub(crate) fn is_fading(&self, slot: u32, volume: DVec3) -> bool {
         let fade = self.fades[slot as usize];
@@ -146,7 +147,8 @@ impl<T: Voxel> CastContext<'_, T> {
         }
     }
 
-    /// The place in the table at a volume position in the transition of a block; NaN where something is missing.
+    /// Returns the place in the table at a volume position in the transition of a block; NaN if something is
+    /// missing.
     #[inline(never)]
     pub(crate) fn faded(&self, volume: DVec3, slot: u32, table: &TransferTable) -> f32 {
         let block = self.blocks.resident(slot);

@@ -1,4 +1,4 @@
-//! Samples along rays: where they lie, how they are interpolated and shaded, and how they add up.
+//! Samples along rays: positions, interpolation, shading and accumulation.
 
 pub(crate) mod accumulated;
 pub(crate) mod corners;

@@ -1,13 +1,13 @@
-//! Opacity of ways of any length, of that of a whole sample, sixteen at once.
+//! Opacity correction: the opacity of intervals of any length, from that of a whole sample, sixteen at once.
 
 use crate::simd::LANES;
 
-/// Opacities of ways that are so many samples long, as multiples of `opacities`, those of whole samples: `(1 - (1 - a)^length) / a`.
-/// Lengths from 0 to 1; to a hundred millionth.
+/// Returns the opacities of intervals of this length in samples, as multiples of `opacities`, those of whole
+/// samples: `(1 - (1 - a)^length) / a`. Lengths from 0 to 1; exact to a hundred millionth.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "opacities are f32")]
 pub(crate) fn corrected_ratios(opacities: &[f32; LANES], lengths: &[f32; LANES]) -> [f32; LANES] {
-    // What lets less through than this is opaque, and what is fainter is so in proportion to its length.
+    // Less transparency than this is opaque, and very low opacity is proportional to the length.
     const OPAQUE: f64 = 1e-30;
     const FAINT: f64 = 1e-12;
     let mut corrected_ratios = [0.0; LANES];
@@ -45,7 +45,7 @@ fn ln(x: f64) -> f64 {
 /// Exponential of numbers from -700 to 0.
 #[inline(always)]
 fn exp(x: f64) -> f64 {
-    // Added, it leaves a whole number in the lowest bits.
+    // Adding it leaves an integer in the lowest bits.
     const WHOLE: f64 = 1.5 * (1u64 << 52) as f64;
     let shifted = x * std::f64::consts::LOG2_E + WHOLE;
     let rest = x - (shifted - WHOLE) * std::f64::consts::LN_2;

@@ -1,12 +1,12 @@
-//! Samples at sixteen positions in a block: places in the table, and how places change around them.
+//! Samples at sixteen positions in a block: places in the table, and their slopes.
 
 use crate::blocks::voxel::Voxel;
 use crate::cpu::samples::corners::VoxelGrid;
 use crate::cpu::samples::shading::Shading;
 use crate::simd::{Simd, SimdStep, each_axis};
 
-/// Result of a sample: its place in the table, NaN where nothing is present, and how places change around it,
-/// in volume space; slopes are 0 where nothing is present.
+/// Result of a sample: its place in the table, NaN if the value is missing, and the slopes of places around
+/// it, in volume space; slopes are 0 if the value is missing.
 #[derive(Clone, Copy)]
 pub(crate) struct PacketSamples<S: Simd> {
     pub(crate) place: S::F,
@@ -20,7 +20,7 @@ impl<S: Simd> PacketSamples<S> {
         Self { place, slope: [simd.splat(0.0); 3] }
     }
 
-    /// Among voxels that are all there, `scale` of them per voxel of level 0.
+    /// Takes samples among present voxels, with `scale` of them per voxel of level 0.
     #[inline(always)]
     pub(crate) fn sloped<T: Voxel>(
         simd: S,
@@ -35,7 +35,7 @@ impl<S: Simd> PacketSamples<S> {
         Self { place, slope: each_axis!(a => simd.mul(slope[a], simd.splat(gain * scale[a]))) }
     }
 
-    /// Among voxels of which some are missing.
+    /// Takes samples among voxels of which some are missing.
     #[inline(always)]
     fn among_present<T: Voxel>(
         simd: S,

@@ -17,7 +17,7 @@ pub(crate) struct Shading<'a, T> {
     /// Opacity at which a ray ends.
     pub(crate) opaque: f32,
     pub(crate) nearest: bool,
-    /// How gradients are lit; `None` where colors stay as they are.
+    /// Lighting by gradients; `None` if colors stay unchanged.
     pub(crate) metric: Option<Metric>,
     /// Source of the colors, if another array gives them; `None` if the table does.
     pub(crate) color_by: Option<&'a dyn ColorLookup>,
@@ -28,13 +28,14 @@ pub(crate) struct Shading<'a, T> {
 pub(crate) struct BlockRays<S: Simd> {
     pub(crate) start: [S::F; 3],
     pub(crate) step: [S::F; 3],
-    /// The ray's sample that is number 0 here.
+    /// The ray's sample that has number 0 here.
     pub(crate) base: f64,
     pub(crate) first: S::F,
     pub(crate) end: S::F,
     /// The largest `end`.
     pub(crate) count: u32,
-    /// Direction as in [`Metric::direction`], and voxels of the block per voxel of level 0; used only where samples are lit.
+    /// Direction as in [`Metric::direction`], and voxels of the block per voxel of level 0; used only for lit
+    /// samples.
     pub(crate) direction: [S::F; 3],
     pub(crate) scale: [f32; 3],
     /// Position in the block = the first * position in volume space + the second.
@@ -47,7 +48,7 @@ impl<S: Simd> BlockRays<S> {
         each_axis!(a => simd.mul_add(self.step[a], number, self.start[a]))
     }
 
-    /// The steps that lead up to these samples, with the colors there.
+    /// Returns the steps that lead up to these samples, with their colors.
     #[inline(always)]
     pub(crate) fn step_colors<'a>(
         &self,
@@ -60,7 +61,7 @@ impl<S: Simd> BlockRays<S> {
         StepColors { color_by, near, map: self.map, from, step: self.step }
     }
 
-    /// The first sample at which all of these rays have begun, and the first at which one has ended.
+    /// Returns the first sample at which all of these rays have begun, and the first at which one has ended.
     #[inline(always)]
     #[expect(
         clippy::cast_possible_truncation,
@@ -75,7 +76,7 @@ impl<S: Simd> BlockRays<S> {
         [-latest as u32, soonest as u32]
     }
 
-    /// Which rays have this sample.
+    /// Returns the rays that have this sample.
     #[inline(always)]
     pub(crate) fn has(&self, simd: S, number: S::F) -> S::M {
         simd.and(simd.ge(number, self.first), simd.lt(number, self.end))
