@@ -96,7 +96,7 @@ impl Mesher {
     /// by one voxel where they meet; their order is arbitrary.
     ///
     /// # Errors
-    /// # Errors `Invalid` if the box does not lie in the volume or the number of values does not match;
+    /// `Invalid` if the box does not lie in the volume or the number of values does not match;
     /// `TooLarge` beyond the bytes allowed.
     pub fn add(&mut self, start: [u64; 3], shape: [usize; 3], values: &[f64]) -> Result<()> {
         let fits =

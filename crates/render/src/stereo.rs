@@ -23,7 +23,7 @@ pub fn size_of_eye(size: ImageSize) -> ImageSize {
 /// target.
 ///
 /// # Errors
-/// # Errors `Invalid` for parallel rays, which have no eye, an invalid camera, and a share that is not above
+/// `Invalid` for parallel rays, which have no eye, an invalid camera, and a share that is not above
 /// 0 and up to [`MAX_PARALLAX`].
 pub fn eyes(camera: &Camera, parallax: f64) -> Result<[Camera; 2]> {
     camera.check()?;
@@ -45,7 +45,7 @@ pub fn eyes(camera: &Camera, parallax: f64) -> Result<[Camera; 2]> {
 /// Returns the scenes of the left and the right eye, each for half of the picture.
 ///
 /// # Errors
-/// # Errors The errors of [`eyes`]; `Invalid` for a picture of less than two columns.
+/// The errors of [`eyes`]; `Invalid` for a picture of less than two columns.
 pub fn scenes(scene: &Scene, parallax: f64) -> Result<[Scene; 2]> {
     let size = size_of_eye(scene.size);
     if size.width == 0 {
@@ -60,7 +60,7 @@ pub fn scenes(scene: &Scene, parallax: f64) -> Result<[Scene; 2]> {
 /// Joins the pictures of both eyes into one of `size`.
 ///
 /// # Errors
-/// # Errors `Internal` for pictures whose size is not that of [`size_of_eye`].
+/// `Internal` for pictures whose size is not that of [`size_of_eye`].
 pub fn beside([left, right]: [RenderedImage; 2], size: ImageSize) -> Result<RenderedImage> {
     let fidelity = both(&left.fidelity, &right.fidelity);
     Ok(RenderedImage { image: joined(&[left.image, right.image], size)?, fidelity })
@@ -70,7 +70,7 @@ pub fn beside([left, right]: [RenderedImage; 2], size: ImageSize) -> Result<Rend
 /// between the eyes.
 ///
 /// # Errors
-/// # Errors The errors of [`scenes`].
+/// The errors of [`scenes`].
 pub fn annotate_pair(image: &mut Image, notes: &Notes, parallax: f64) -> Result<()> {
     let cameras = eyes(&notes.camera, parallax)?;
     let size = size_of_eye(image.size);

@@ -96,7 +96,7 @@ impl<T: Voxel> BlockTable<T> {
     }
 
     /// # Panics
-    /// # Panics If the slot is empty; slots come from [`BlockTable::slot_of`] and [`BlockTable::place`].
+    /// If the slot is empty; slots come from [`BlockTable::slot_of`] and [`BlockTable::place`].
     pub(crate) fn resident(&self, slot: u32) -> &Resident<T> {
         self.residents[slot as usize].as_ref().expect("a slot in use")
     }

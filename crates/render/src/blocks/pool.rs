@@ -97,7 +97,7 @@ impl BlockPool {
     /// other.
     ///
     /// # Errors
-    /// # Errors `Corrupt` if the block does not have the size that the view states.
+    /// `Corrupt` if the block does not have the size that the view states.
     pub fn insert(&self, block: &Block) -> Result<Inserted> {
         self.insert_all(&[block]).pop().unwrap_or(Ok(Inserted::Foreign))
     }
@@ -284,7 +284,7 @@ impl<T: Voxel> Vacancy<T> {
     /// Copies a block's elements and computes their statistics; returns its neighbors too.
     ///
     /// # Errors
-    /// # Errors The errors of [`Resident::load`].
+    /// The errors of [`Resident::load`].
     fn fill(self, bytes: &[u8]) -> Result<(Resident<T>, Vec<u32>)> {
         let Self { blocks, level_index, at, neighbors, charge } = self;
         let mut resident = Resident::load(&blocks.view, level_index, at, bytes, &blocks.missing, charge)?;

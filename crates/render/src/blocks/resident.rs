@@ -155,7 +155,7 @@ impl<T: Voxel> Resident<T> {
     /// memory is charged as long as the block is alive.
     ///
     /// # Errors
-    /// # Errors `Corrupt` if `bytes` does not have the size of the block.
+    /// `Corrupt` if `bytes` does not have the size of the block.
     pub(crate) fn load(
         view: &VolumeView,
         level_index: usize,

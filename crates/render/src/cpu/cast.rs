@@ -41,7 +41,7 @@ pub struct RenderedImage {
 /// may change meanwhile.
 ///
 /// # Errors
-/// # Errors `Invalid` for an invalid scene or blocks of another view; `Cancelled` if the flag was set.
+/// `Invalid` for an invalid scene or blocks of another view; `Cancelled` if the flag was set.
 pub fn cast(scene: &Scene, blocks: &Snapshot, cancel: &Cancel) -> Result<RenderedImage> {
     cast_with(scene, blocks, cancel, Instructions::best())
 }
@@ -50,7 +50,7 @@ pub fn cast(scene: &Scene, blocks: &Snapshot, cancel: &Cancel) -> Result<Rendere
 /// most 2 of 255 in a component. Instructions that the machine lacks are replaced by scalar ones.
 ///
 /// # Errors
-/// # Errors The errors of [`cast`].
+/// The errors of [`cast`].
 pub fn cast_with(
     scene: &Scene,
     blocks: &Snapshot,
@@ -67,7 +67,7 @@ pub fn cast_with(
 /// [needs](crate::SubVolume::needs).
 ///
 /// # Errors
-/// # Errors The errors of [`cast`].
+/// The errors of [`cast`].
 pub fn cast_part(scene: &Scene, part: &ImagePart, blocks: &Snapshot, cancel: &Cancel) -> Result<DrawnPart> {
     scene.check()?;
     if !scene.wires.is_empty() {

@@ -37,7 +37,7 @@ pub(crate) struct Caster<'a, T> {
 
 impl<'a, T: Voxel> Caster<'a, T> {
     /// # Errors
-    /// # Errors The errors of [`CastContext::new`].
+    /// The errors of [`CastContext::new`].
     pub(crate) fn new(
         scene: &'a Scene,
         part: &ImagePart,

@@ -67,7 +67,7 @@ pub(crate) struct CastContext<'a, T> {
 
 impl<'a, T: Voxel> CastContext<'a, T> {
     /// # Errors
-    /// # Errors `Invalid` for an invalid camera or blocks of another view.
+    /// `Invalid` for an invalid camera or blocks of another view.
     pub(crate) fn new(
         scene: &'a Scene,
         part: &ImagePart,

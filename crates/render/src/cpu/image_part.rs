@@ -82,7 +82,7 @@ impl SampleTally {
     /// Reads the bytes that [`SampleTally::to_bytes`] wrote.
     ///
     /// # Errors
-    /// # Errors `Corrupt` if the size does not match.
+    /// `Corrupt` if the size does not match.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let shown = ShownSamples::from_words(&words).filter(|_| bytes.len() == Self::BYTES);
@@ -94,7 +94,7 @@ impl SampleTally {
     /// Returns the fidelity of a picture from the sum of the tallies of all partial images of a scene.
     ///
     /// # Errors
-    /// # Errors `Invalid` if the scene wants a level that its view does not have.
+    /// `Invalid` if the scene wants a level that its view does not have.
     pub fn fidelity(&self, scene: &Scene) -> Result<Fidelity> {
         Ok(self.0.fidelity(&scene.view, scene.view.level_index_of(scene.finest_level)?))
     }

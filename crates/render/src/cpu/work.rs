@@ -43,7 +43,7 @@ const MAX_OF_BLOCK: u32 = 1 << 14;
 /// Returns the estimated work of a picture in `blocks`, of the level that it wants.
 ///
 /// # Errors
-/// # Errors `Invalid` for an invalid scene or blocks of another view; `TooLarge` beyond 262,144 blocks.
+/// `Invalid` for an invalid scene or blocks of another view; `TooLarge` beyond 262,144 blocks.
 pub fn work(scene: &Scene, at_hand: &Snapshot, blocks: &[BlockKey]) -> Result<Vec<WorkPoint>> {
     scene.check()?;
     if blocks.len() > MAX_POINTS {

@@ -243,7 +243,7 @@ pub struct PreparedLight {
 /// Prepares a scene that is to be drawn from `blocks`.
 ///
 /// # Errors
-/// # Errors The errors of [`crate::cast`]; `Unsupported` for a scene with boxes as lines, or in the colors of
+/// The errors of [`crate::cast`]; `Unsupported` for a scene with boxes as lines, or in the colors of
 /// another array.
 pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
     scene.check()?;
@@ -266,7 +266,7 @@ impl Prepared {
     /// valid.
     ///
     /// # Panics
-    /// # Panics For a block of another picture.
+    /// For a block of another picture.
     #[must_use]
     pub fn voxels(&self, block: &PreparedBlock) -> VoxelBytes<'_> {
         each_blocks!(&self.blocks_at_hand.blocks, blocks => voxels_of(blocks, block))

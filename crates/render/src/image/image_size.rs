@@ -19,7 +19,7 @@ impl ImageSize {
     pub const MAX_PIXELS: u64 = 64 << 20;
 
     /// # Errors
-    /// # Errors `Invalid` if empty or beyond the limits.
+    /// `Invalid` if empty or beyond the limits.
     pub fn check(self) -> Result<()> {
         let pixels = u64::from(self.width) * u64::from(self.height);
         if pixels == 0 || pixels > Self::MAX_PIXELS || self.width.max(self.height) > Self::MAX_SIDE {

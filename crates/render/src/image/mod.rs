@@ -70,7 +70,7 @@ impl Image {
     /// the same bytes.
     ///
     /// # Errors
-    /// # Errors `Internal` if encoding fails.
+    /// `Internal` if encoding fails.
     pub fn to_png(&self, background: Background) -> Result<Vec<u8>> {
         match background {
             Background::Color(color) => png_of(self.size, &self.to_rgb8(color), png::ColorType::Rgb),
@@ -83,7 +83,7 @@ impl Image {
     /// premultiplied again.
     ///
     /// # Errors
-    /// # Errors `Internal` if encoding fails.
+    /// `Internal` if encoding fails.
     pub fn to_exr(&self) -> Result<Vec<u8>> {
         let width = self.size.width as usize;
         let pixel = |Vec2(x, y): Vec2<usize>| {

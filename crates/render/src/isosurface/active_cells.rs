@@ -1,5 +1,5 @@
-//! Active cells of a block, of eight voxels each, which lie on several sides of the isovalues: one bit for each, so that rays need look at
-//! the voxels of no other.
+//! Active cells of a block: cells of eight voxels that lie on several sides of the isovalues, one bit for
+//! each, so that rays read the voxels of no other cells.
 
 #![expect(unsafe_code, reason = "bits are read at places that were clamped before")]
 
@@ -7,7 +7,7 @@ use crate::blocks::resident::{BlockLayout, Resident};
 use crate::blocks::voxel::{MissingValues, Voxel, above};
 use crate::simd::{READ_AHEAD, Simd, SimdJob, each_axis};
 
-/// Bit set over the cells of eight voxels of a block: set where a surface or a missing voxel may be.
+/// Bit set over the cells of eight voxels of a block: set if a surface or a missing voxel may be in the cell.
 #[derive(Debug)]
 pub(crate) struct ActiveCells {
     /// Rows along x of whole bytes, the lowest bit first; C order. [`READ_AHEAD`] bytes follow.
@@ -41,8 +41,8 @@ impl ActiveCells {
         }
     }
 
-    /// Mask of the cells `(x, y, z)`, whole numbers, in which a surface or a missing voxel may be. Beyond the block its outermost
-    /// cells go on.
+    /// Returns the mask of the cells `(x, y, z)`, integers, in which a surface or a missing voxel may be.
+    /// Beyond the block its outermost cells are repeated.
     #[inline(always)]
     pub(crate) fn at<S: Simd>(&self, simd: S, cell: &[S::F; 3]) -> S::M {
         let (zero, one) = (simd.splat(0.0), simd.splat(1.0));
@@ -53,7 +53,8 @@ impl ActiveCells {
         let at = simd.store_u(simd.add_u(simd.add_u(plane, row), byte));
         // SAFETY: cells are clamped to the block, of which each has its bit, and READ_AHEAD bytes follow.
         let [mut bits, _] = unsafe { simd.pairs_u8(self.bits.as_ptr(), &at) };
-        // The cell's bit comes to the ones: halved four, two times and once, where its number has that in it.
+        // Move the cell's bit to the lowest place: shift by four, two and one, for each bit of the cell's
+        // number.
         let mut number = simd.sub(cell[0], simd.mul(simd.to_float(byte), simd.splat(BITS as f32)));
         let mut part = 0;
         while part < HALVINGS.len() {
@@ -69,14 +70,14 @@ impl ActiveCells {
     }
 }
 
-/// How often numbers are halved, and what that makes of them.
+/// Number of halvings, and the factor that they make.
 const HALVINGS: [[f32; 2]; 3] = [[4.0, 1.0 / 16.0], [2.0, 0.25], [1.0, 0.5]];
 
-/// Finds them in a block.
+/// Finds the active cells of a block.
 pub(crate) struct FindActiveCells<'a, T> {
     pub(crate) block: &'a Resident<T>,
     pub(crate) missing: &'a MissingValues<T>,
-    /// Stored.
+    /// Isovalues as stored values.
     pub(crate) isovalues: &'a [f64],
 }
 
@@ -90,7 +91,7 @@ impl<T: Voxel> SimdJob for FindActiveCells<'_, T> {
         let BlockLayout { shape, extent, .. } = block.layout;
         let ([nz, ny, nx], width) = (shape, extent[2]);
         let mut active = ActiveCells::none(shape);
-        // Of a plane of voxels and the one before it.
+        // One plane of voxels and the previous one.
         let mut sides = [vec![0; extent[1] * width], vec![0; extent[1] * width]];
         let mut flags = vec![0; nx.div_ceil(BITS) * BITS];
         let mut rows = active.bits.chunks_exact_mut(nx.div_ceil(BITS));
@@ -140,7 +141,8 @@ fn tell_sides<T: Voxel>(
     }
 }
 
-/// 1 for each cell between four rows of voxels that lies on several sides, or has a missing voxel, else 0.
+/// Writes 1 for each cell between four rows of voxels that lies on several sides, or has a missing voxel,
+/// else 0.
 #[inline(always)]
 fn cross(rows: [&[u8]; 4], flags: &mut [u8]) {
     let count = flags.len();
@@ -153,10 +155,10 @@ fn cross(rows: [&[u8]; 4], flags: &mut [u8]) {
     }
 }
 
-/// Eight flags to a byte, the first lowest.
+/// Packs eight flags into a byte, the first lowest.
 #[inline(always)]
 fn pack(flags: &[u8], bits: &mut [u8]) {
-    // Multiplied, each flag comes to its place in the highest byte, and no two to one place.
+    // The multiplication moves each flag to its place in the highest byte, and no two to the same place.
     const GATHER: u64 = 0x0102_0408_1020_4080;
     for (byte, flags) in bits.iter_mut().zip(flags.as_chunks().0) {
         *byte = u64::from_le_bytes(*flags).wrapping_mul(GATHER).to_be_bytes()[0];

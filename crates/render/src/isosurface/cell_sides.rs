@@ -1,8 +1,9 @@
-//! Sides of the isovalues on which the cells of a block lie, and how far the nearest cell is that lies on both sides of one.
+//! Sides of the isovalues on which the cells of a block lie, and the distance to the nearest cell that lies
+//! on both sides of an isovalue.
 //!
-//! A side is counted: how many isovalues lie at or below a value. Neighboring cells share the voxels between them, so that
-//! all around a cell, as far as it is told, values are on its own side; not so in blocks with missing voxels, where no side
-//! is told.
+//! A side is a count: the number of isovalues at or below a value. Neighboring cells share the voxels between
+//! them, so that all values within the stored distance of a cell are on the cell's side; this does not hold
+//! in blocks with missing voxels, where no side is stored.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,44 +15,45 @@ use crate::isosurface::active_cells::{ActiveCells, FindActiveCells};
 use crate::isosurface::hits::Surfaces;
 use crate::simd::{Instructions, READ_AHEAD};
 
-/// Factor of the distance in a byte of [`CellSides::Cells`]. The byte is the distance to the nearest cell to be
-/// looked into, times this factor, plus the side. Distances are in cells, as
-/// [`VisibleCells::Cells`](crate::cpu::empty_space::visible_cells::VisibleCells) counts them; 0 for such cells themselves.
+/// Factor of the distance in a byte of [`CellSides::Cells`]. The byte is the distance to the nearest active
+/// cell, times this factor, plus the side. Distances are in cells, as in
+/// [`VisibleCells::Cells`](crate::cpu::empty_space::visible_cells::VisibleCells); 0 for active cells
+/// themselves.
 pub(crate) const SIDES: u8 = 32;
-/// The side that is not known. More than there are isovalues.
+/// Unknown side; larger than the number of isovalues.
 pub(crate) const UNKNOWN: u8 = SIDES - 1;
 const _: () = assert!(crate::Isosurface::MAX_COUNT < UNKNOWN as usize, "a side in five bits");
 
-/// Farthest distance that is told.
+/// Farthest distance that is stored.
 const FARTHEST: u8 = u8::MAX / SIDES;
 
-/// CellSides of the isovalues on which the cells of a block lie.
+/// Sides of the isovalues on which the cells of a block lie.
 #[derive(Debug)]
 pub(crate) enum CellSides {
     /// All of the block lies on one side, or [`UNKNOWN`].
     Even(u8),
-    /// It does not.
+    /// The cells lie on different sides.
     Cells(SidesByCell),
 }
 
-/// The sides of the cells of a block.
+/// Sides of the cells of a block.
 #[derive(Debug)]
 pub(crate) struct SidesByCell {
     /// Distance times [`SIDES`] and side by cell. C order; [`READ_AHEAD`] bytes follow.
     pub(crate) around: Vec<u8>,
-    /// Found when the first ray asks: none may come.
+    /// Active cells, computed when the first ray needs them.
     active: OnceLock<ActiveCells>,
 }
 
-/// The sides of a block of the isovalues, stored, that were last asked for.
+/// Sides of a block for the isovalues, stored, that were requested last.
 pub(crate) type LastSides = Memo<Arc<[f64]>, CellSides, 1>;
 
-/// Side on which some values lie.
+/// Side of a range of values.
 pub(crate) enum ValueSide {
-    /// No value is there.
+    /// No value is present.
     Absent,
     One(u8),
-    /// A surface may lie between them.
+    /// Several sides: a surface may lie between the values.
     Several,
 }
 
@@ -91,7 +93,7 @@ impl CellSides {
 }
 
 impl SidesByCell {
-    /// Which cells of eight voxels lie on several sides, of the block and the isovalues that this was made of.
+    /// Returns the active cells of the block for the isovalues that this was computed from.
     pub(crate) fn active<T: Voxel>(
         &self,
         block: &Resident<T>,

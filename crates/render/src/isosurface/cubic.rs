@@ -1,10 +1,10 @@
-//! Values along a ray within one cell of eight voxels: exactly a cubic, and where it crosses values.
+//! Values along a ray within one cell of eight voxels: an exact cubic, and its crossings of values.
 //!
-//! What is interpolated trilinearly changes along a straight line as a polynomial of third degree. Its turning points
-//! are the roots of a quadratic and cut the line into pieces on which it rises or falls only; on such a piece a value
-//! is crossed where its ends lie on different sides, and once (after Marmitt and others, "Fast and accurate
-//! ray-voxel intersection techniques for iso-surface ray tracing", 2004). A side is `value >= isovalue`, asked the
-//! same way everywhere, so that whoever carries a side from cell to cell cannot lose a crossing between two.
+//! The trilinear interpolant along a straight line is a polynomial of third degree. Its extrema are the roots
+//! of a quadratic and cut the line into monotone pieces; such a piece crosses a value exactly once if its
+//! ends lie on different sides (after Marmitt and others, "Fast and accurate ray-voxel intersection
+//! techniques for iso-surface ray tracing", 2004). A side is `value >= isovalue`, tested the same way
+//! everywhere, so that a side carried from cell to cell cannot lose a crossing between two cells.
 
 use glam::DVec3;
 
@@ -19,7 +19,7 @@ pub(crate) type CellCorners = [f64; 8];
 pub(crate) struct RayCubic([f64; 4]);
 
 impl RayCubic {
-    /// The values at `start + s * step`, in shares of the cell along x, y, z.
+    /// Returns the values at `start + s * step`, in fractions of the cell along x, y, z.
     #[inline(always)]
     pub(crate) fn new(corners: &CellCorners, start: DVec3, step: DVec3) -> Self {
         let [a, b, c, d] = [
@@ -44,13 +44,13 @@ impl RayCubic {
         ((d * s + c) * s + b) * s + a
     }
 
-    /// 0, the turning points before `length`, `length`: they never decrease, and where there is no turning point stands the
-    /// one before again.
+    /// Returns 0, the extrema before `length`, and `length`, in ascending order; a missing extremum repeats
+    /// the previous entry.
     #[inline(always)]
     pub(crate) fn pieces(&self, length: f64) -> [f64; 4] {
         let [_, b, c, d] = self.0;
         let root = (c * c - 3.0 * b * d).sqrt();
-        // Both roots without cancellation; NaN and infinities are no turning points.
+        // Both roots without cancellation; NaN and infinities are no extrema.
         let far = -(c + root.copysign(c));
         let (one, other) = (far / (3.0 * d), b / far);
         let is_first = one < other || other.is_nan();
@@ -61,14 +61,14 @@ impl RayCubic {
     }
 }
 
-/// Value along an edge in x, and its change.
+/// Returns the value along an edge in x, and its slope.
 #[inline(always)]
 fn edge(corners: &CellCorners, i: usize, start: DVec3, step: DVec3) -> [f64; 2] {
     let rise = corners[i + 1] - corners[i];
     [corners[i] + rise * start.x, rise * step.x]
 }
 
-/// Coefficients of the values between two edges in a face across z.
+/// Returns the coefficients of the values between two edges in a face across z.
 #[inline(always)]
 fn face([a0, a1]: [f64; 2], [b0, b1]: [f64; 2], start: DVec3, step: DVec3) -> [f64; 3] {
     let rise = [b0 - a0, b1 - a1];
@@ -95,9 +95,9 @@ impl Cubics {
         RayCubic([a[lane], b[lane], c[lane], d[lane]])
     }
 
-    /// Returns, for each lane, the place between `low` and `high` where the cubic crosses `values`. The
+    /// Returns, for each lane, the position between `low` and `high` where the cubic crosses `values`. The
     /// cubic's values at `low` and `high` must lie on different sides of the value; otherwise the result is
-    /// any place between them.
+    /// any position between them.
     #[inline(always)]
     pub(crate) fn crossing(
         &self,
@@ -125,11 +125,11 @@ impl Cubics {
                 let is_before = if rest >= 0.0 { side[lane] == 1.0 } else { side[lane] == 0.0 };
                 low[lane] = if is_before { s } else { low[lane] };
                 high[lane] = if is_before { high[lane] } else { s };
-                // Newton's step while it stays between both, else the middle.
+                // Newton's step if it stays between both, else the middle.
                 let newton = s - rest / ((3.0 * d * s + 2.0 * c) * s + b);
                 let middle = 0.5 * (low[lane] + high[lane]);
                 let next = if newton >= low[lane] && newton <= high[lane] { newton } else { middle };
-                // Whoever is there waits for the others.
+                // Lanes that have converged wait for the others.
                 at[lane] = if moved[lane] <= PRECISION { s } else { next };
                 moved[lane] = (at[lane] - s).abs();
                 goes_on |= moved[lane] > PRECISION;
@@ -142,12 +142,13 @@ impl Cubics {
     }
 }
 
-/// Halving alone is done after so many steps.
+/// Number of steps after which only bisection is used.
 const MOST_STEPS: u32 = 60;
-/// How near the next guess ends the search: steps of the ray.
+/// Distance to the next estimate that ends the search: steps of the ray.
 const PRECISION: f64 = 1e-12;
 
-/// The gradient of what is interpolated between the corners, at shares of the cell; per voxel along x, y, z.
+/// Returns the gradient of the trilinear interpolant of the corners, at fractions of the cell; per voxel
+/// along x, y, z.
 #[inline(always)]
 pub(crate) fn gradient(corners: &CellCorners, share: DVec3) -> DVec3 {
     let [c0, c1, c2, c3, c4, c5, c6, c7] = *corners;

@@ -1,4 +1,4 @@
-//! Isosurfaces along rays: active cells, crossings in them, and what is seen there.
+//! Isosurfaces along rays: active cells, crossings in them, and their shading.
 
 pub(crate) mod active_cells;
 pub(crate) mod cell_sides;

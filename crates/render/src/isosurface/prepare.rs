@@ -1,4 +1,4 @@
-//! Isosurfaces of one picture, and where they lie in its blocks.
+//! Isosurfaces of one picture, and their positions in its blocks.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::cpu::context::CastContext;
 use crate::isosurface::cell_sides::CellSides;
 use crate::isosurface::hits::Surfaces;
 
-/// Isosurfaces of one picture: the values, and on which side of them its blocks lie.
+/// Isosurfaces of one picture: the values, and the sides of them on which its blocks lie.
 #[derive(Debug)]
 pub(crate) struct Isosurfaces {
     pub(crate) values: Surfaces,
-    /// Side of the isovalues on which each block lies, by slot, `None` for empty ones; empty without isovalues.
+    /// Sides of each block, by slot, `None` for empty slots; empty without isovalues.
     pub(crate) sides: Vec<Option<Arc<CellSides>>>,
 }
 
 impl Isosurfaces {
-    /// Finds where rays need look for the surfaces of a scene.
+    /// Finds the cells that rays have to search for the surfaces of a scene.
     pub(crate) fn prepare<T: Voxel>(context: &CastContext<'_, T>) -> Self {
         let values = Surfaces::new(&context.scene.surfaces, &context.scene.view);
         let mut sides = Vec::new();
@@ -33,7 +33,7 @@ impl Isosurfaces {
         Self { values, sides }
     }
 
-    /// True where the scene has none.
+    /// True if the scene has none.
     pub(crate) fn is_empty(&self) -> bool {
         self.values.is_empty()
     }

@@ -178,7 +178,7 @@ impl Camera {
     /// Checks a camera from an untrusted source.
     ///
     /// # Errors
-    /// # Errors `Invalid` if a number is not finite, eye and target coincide, or the projection is
+    /// `Invalid` if a number is not finite, eye and target coincide, or the projection is
     /// degenerate.
     pub fn check(&self) -> Result<()> {
         let numbers = self.eye.iter().chain(&self.target).chain(&self.up);

@@ -34,7 +34,7 @@ impl ColorByArray {
     /// Checks that the array can color a scene of a view.
     ///
     /// # Errors
-    /// # Errors `Invalid`, with a message that names the cause.
+    /// `Invalid`, with a message that names the cause.
     pub fn check_of(&self, view: &VolumeView, mode: Mode) -> Result<()> {
         self.transfer().check()?;
         self.view.level_index_of(self.finest_level)?;

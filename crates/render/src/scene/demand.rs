@@ -65,7 +65,7 @@ const SCREEN_ERROR_PX: f64 = 1.0;
 /// level that is `forced`, by its number, replaces the one chosen by resolution; memory still limits it.
 ///
 /// # Errors
-/// # Errors `Invalid` for an invalid camera or size, or a forced level that does not exist.
+/// `Invalid` for an invalid camera or size, or a forced level that does not exist.
 pub fn demand(
     view: &VolumeView,
     camera: &Camera,
@@ -81,7 +81,7 @@ pub fn demand(
 /// that any of the cameras sees, at one level. The first camera decides the resolution and the priorities.
 ///
 /// # Errors
-/// # Errors The errors of [`demand`]; `Invalid` for no camera.
+/// The errors of [`demand`]; `Invalid` for no camera.
 pub fn demand_of(
     view: &VolumeView,
     cameras: &[Camera],

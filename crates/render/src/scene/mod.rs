@@ -66,7 +66,7 @@ pub struct Scene {
 
 impl Scene {
     /// # Errors
-    /// # Errors `Invalid`, with a message that names the cause.
+    /// `Invalid`, with a message that names the cause.
     pub fn check(&self) -> Result<()> {
         self.size.check()?;
         self.camera.check()?;

@@ -14,7 +14,7 @@ pub(crate) fn step_of(mode: Mode) -> f64 {
 /// Checks that a volume can be drawn in a mode.
 ///
 /// # Errors
-/// # Errors `Invalid` for extreme values of labels and packed colors, which have no order.
+/// `Invalid` for extreme values of labels and packed colors, which have no order.
 pub(crate) fn check_mode(mode: Mode, view: &VolumeView) -> Result<()> {
     if !view.meaning.is_continuous() && mode.is_extreme() {
         return Err(Error::invalid(

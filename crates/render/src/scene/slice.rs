@@ -43,7 +43,7 @@ impl Slice {
     /// Checks the slices of one picture of a volume.
     ///
     /// # Errors
-    /// # Errors `Invalid`, with a message that names the cause.
+    /// `Invalid`, with a message that names the cause.
     pub fn check_of(slices: &[Self], view: &VolumeView) -> Result<()> {
         if slices.len() > Self::MAX_COUNT {
             let (most, found) = (Self::MAX_COUNT, slices.len());

@@ -109,7 +109,7 @@ impl SubVolume {
     /// Returns the pixels whose rays may pass through it.
     ///
     /// # Errors
-    /// # Errors `Invalid` for an invalid camera.
+    /// `Invalid` for an invalid camera.
     pub fn footprint(&self, scene: &Scene) -> array::Result<Rect> {
         let lens = Lens::new(&scene.camera, scene.size)?;
         let frustum = Frustum::new(&scene.view, &lens, &scene.portion());

@@ -28,7 +28,7 @@ impl Isosurface {
     /// Checks the surfaces of one picture of a volume.
     ///
     /// # Errors
-    /// # Errors `Invalid`, with a message that names the cause: labels and packed colors have no isosurfaces.
+    /// `Invalid`, with a message that names the cause: labels and packed colors have no isosurfaces.
     pub fn check_of(surfaces: &[Self], view: &VolumeView) -> Result<()> {
         if !view.meaning.is_continuous() && !surfaces.is_empty() {
             return Err(Error::invalid(

@@ -77,7 +77,7 @@ impl TransferFunction {
     /// Checks a transfer function from an untrusted source.
     ///
     /// # Errors
-    /// # Errors `Invalid`, with a message that names the cause.
+    /// `Invalid`, with a message that names the cause.
     pub fn check(&self) -> Result<()> {
         if !color_map_names().contains(&self.color_map.as_str()) {
             return Err(Error::invalid(format!(

@@ -82,7 +82,7 @@ impl VolumeView {
     /// voxel thick; an array without any takes its last three axes as z, y, x.
     ///
     /// # Errors
-    /// # Errors `NotFound` if there is no such array; `Invalid` if the position lies outside; `Corrupt` if a
+    /// `NotFound` if there is no such array; `Invalid` if the position lies outside; `Corrupt` if a
     /// level's map to world space cannot be inverted; `Unsupported` beyond 2^56 blocks, or beyond 2^18 of the
     /// coarsest level.
     pub fn new(dataset: &Dataset, array: u32, position: &[u64]) -> Result<Self> {
@@ -159,7 +159,7 @@ impl VolumeView {
     /// Returns the index of a level in [`VolumeView::levels`] by its number in the array's description.
     ///
     /// # Errors
-    /// # Errors `Invalid` if there is no such level.
+    /// `Invalid` if there is no such level.
     pub fn level_index_of(&self, number: u8) -> Result<usize> {
         self.levels.iter().position(|l| l.number == number).ok_or_else(|| {
             Error::invalid(format!("expected a level below {}, found {number}", self.levels.len()))

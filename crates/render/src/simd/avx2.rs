@@ -8,14 +8,14 @@ use super::inserts::{eight_pairs_of_bytes, four_words};
 use super::lanes::{FAR, LANES, PairOffsets, Simd, SimdJob, SimdStep};
 use super::probe::Gather;
 
-/// The proof that the processor has AVX2 and FMA, and how it gathers best.
+/// Proof that the processor has AVX2 and FMA, with its faster method of gathering.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2 {
     gather: Gather,
 }
 
 impl Avx2 {
-    /// `None` where the processor has not got them.
+    /// `None` if the processor lacks them.
     pub(crate) fn new(gather: Gather) -> Option<Self> {
         let is_here = is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
@@ -38,7 +38,7 @@ impl Avx2 {
 type Avx2Floats = [__m256; 2];
 type Avx2Integers = [__m256i; 2];
 
-/// Two 64-bit values at the offsets of `lane` and the next one, counted in `size` bytes.
+/// Loads two 64-bit values at the offsets of `lane` and the next one, counted in `size` bytes.
 ///
 /// # Safety
 /// `data` can be read at every offset.
@@ -51,7 +51,7 @@ unsafe fn two(data: *const u8, at: &PairOffsets, size: usize, lane: usize) -> __
     }
 }
 
-/// Eight pairs of 32 bits from `lane` on, at offsets counted in `size` bytes, as two vectors.
+/// Loads eight pairs of 32 bits from `lane` on, at offsets counted in `size` bytes, as two vectors.
 ///
 /// # Safety
 /// The processor has AVX2; `data` can be read at every offset.
@@ -59,7 +59,8 @@ unsafe fn two(data: *const u8, at: &PairOffsets, size: usize, lane: usize) -> __
 unsafe fn split_half(data: *const u8, at: &PairOffsets, size: usize, lane: usize) -> [__m256; 2] {
     // SAFETY: as the caller says.
     unsafe {
-        // Of every four lanes the first two lie in one register, the others in the other, as `shuffle` wants it.
+        // The first two of every four lanes lie in one register, the others in the other, as `shuffle`
+        // requires.
         let a = _mm256_set_m128d(two(data, at, size, lane + 4), two(data, at, size, lane));
         let b = _mm256_set_m128d(two(data, at, size, lane + 6), two(data, at, size, lane + 2));
         let (a, b) = (_mm256_castpd_ps(a), _mm256_castpd_ps(b));
@@ -67,10 +68,10 @@ unsafe fn split_half(data: *const u8, at: &PairOffsets, size: usize, lane: usize
     }
 }
 
-/// Sixteen pairs of 32 bits as two vectors: the first of each, the second of each.
+/// Loads sixteen pairs of 32 bits as two vectors: the first of each, the second of each.
 ///
 /// # Safety
-/// As [`split_half`].
+/// The conditions of [`split_half`].
 #[inline(always)]
 unsafe fn split(data: *const u8, at: &PairOffsets, size: usize) -> [Avx2Floats; 2] {
     // SAFETY: as the caller says.
@@ -78,7 +79,7 @@ unsafe fn split(data: *const u8, at: &PairOffsets, size: usize) -> [Avx2Floats; 
     [[a, c], [b, d]]
 }
 
-/// Eight pairs of 32 bits from `lane` on, one instruction for four, like [`split_half`].
+/// Loads eight pairs of 32 bits from `lane` on, one instruction for four, like [`split_half`].
 ///
 /// # Safety
 /// The processor has AVX2; `data` can be read at every offset, counted in `SCALE` bytes.
@@ -97,10 +98,10 @@ unsafe fn gather_half<const SCALE: i32>(data: *const i64, at: &PairOffsets, lane
     }
 }
 
-/// Sixteen pairs of 32 bits, like [`split`].
+/// Loads sixteen pairs of 32 bits, like [`split`].
 ///
 /// # Safety
-/// As [`gather_half`].
+/// The conditions of [`gather_half`].
 #[inline(always)]
 unsafe fn gather_split<const SCALE: i32>(data: *const i64, at: &PairOffsets) -> [Avx2Floats; 2] {
     // SAFETY: as the caller says.
@@ -108,7 +109,7 @@ unsafe fn gather_split<const SCALE: i32>(data: *const i64, at: &PairOffsets) -> 
     [[a, c], [b, d]]
 }
 
-/// Eight 32-bit values from `lane` on, each holding two of 16 bits.
+/// Loads eight 32-bit values from `lane` on, each holding two of 16 bits.
 ///
 /// # Safety
 /// The processor has AVX2; `data` can be read at every offset.
@@ -124,7 +125,7 @@ unsafe fn words(data: *const u16, at: &PairOffsets, lane: usize, gather: Gather)
     }
 }
 
-/// Eight pairs of bytes from `lane` on, each in 32 bits.
+/// Loads eight pairs of bytes from `lane` on, each in 32 bits.
 ///
 /// # Safety
 /// The processor has AVX2; `data` can be read at every offset for two bytes (four with hardware gathers).
@@ -140,7 +141,7 @@ unsafe fn bytes(data: *const u8, at: &PairOffsets, lane: usize, gather: Gather) 
     }
 }
 
-/// The pairs of `lane` and the next one as pairs of places.
+/// Loads the pairs of `lane` and the next one as pairs of places.
 ///
 /// # Safety
 /// The processor has AVX2; `data` can be read at their offsets for two elements.
@@ -156,10 +157,10 @@ unsafe fn places(data: *const f64, at: &PairOffsets, lane: usize, origin: f64, g
     }
 }
 
-/// The places of eight lanes from `lane` on as two vectors.
+/// Loads the places of eight lanes from `lane` on as two vectors.
 ///
 /// # Safety
-/// As [`places`].
+/// The conditions of [`places`].
 #[inline(always)]
 unsafe fn eight_places(
     data: *const f64,
@@ -178,7 +179,7 @@ unsafe fn eight_places(
     }
 }
 
-/// The lower and the upper 16 bits of eight values as numbers.
+/// Returns the lower and the upper 16 bits of eight values as numbers.
 ///
 /// # Safety
 /// The processor has AVX2.
@@ -204,7 +205,7 @@ unsafe fn signed_halves(v: __m256i) -> [__m256; 2] {
     }
 }
 
-/// The lowest two bytes of eight values as numbers.
+/// Returns the lowest two bytes of eight values as numbers.
 ///
 /// # Safety
 /// The processor has AVX2.

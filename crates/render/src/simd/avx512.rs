@@ -8,14 +8,14 @@ use super::inserts::{eight_pairs_of_bytes, four_words};
 use super::lanes::{FAR, LANES, PairOffsets, Simd, SimdJob, SimdStep};
 use super::probe::Gather;
 
-/// The proof that the processor has AVX-512 F, BW, DQ and VL, and how it gathers best.
+/// Proof that the processor has AVX-512 F, BW, DQ and VL, with its faster method of gathering.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512 {
     gather: Gather,
 }
 
 impl Avx512 {
-    /// `None` where the processor has not got them.
+    /// `None` if the processor lacks them.
     pub(crate) fn new(gather: Gather) -> Option<Self> {
         let is_here = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -38,7 +38,7 @@ impl Avx512 {
     }
 }
 
-/// Two 64-bit values at the offsets of `lane` and the next one, counted in `size` bytes.
+/// Loads two 64-bit values at the offsets of `lane` and the next one, counted in `size` bytes.
 ///
 /// # Safety
 /// `data` can be read at every offset.
@@ -66,8 +66,8 @@ unsafe fn eight(data: *const u8, at: &PairOffsets, size: usize, lane: usize) -> 
     }
 }
 
-/// Sixteen pairs of 32 bits, at offsets counted in `size` bytes, as two vectors: the first of each, the second of
-/// each.
+/// Loads sixteen pairs of 32 bits, at offsets counted in `size` bytes, as two vectors: the first of each, the
+/// second of each.
 ///
 /// # Safety
 /// The processor has AVX-512; `data` can be read at every offset.
@@ -75,7 +75,8 @@ unsafe fn eight(data: *const u8, at: &PairOffsets, size: usize, lane: usize) -> 
 unsafe fn split(data: *const u8, at: &PairOffsets, size: usize) -> [__m512; 2] {
     // SAFETY: as the caller says.
     unsafe {
-        // Of every four lanes the first two lie in one register, the others in the other, as `shuffle` wants it.
+        // The first two of every four lanes lie in one register, the others in the other, as `shuffle`
+        // requires.
         let (a, b) = (eight(data, at, size, 0), eight(data, at, size, 2));
         [_mm512_shuffle_ps::<0x88>(a, b), _mm512_shuffle_ps::<0xDD>(a, b)]
     }
@@ -96,7 +97,7 @@ unsafe fn split_gathered(low: __m512i, high: __m512i) -> [__m512; 2] {
     }
 }
 
-/// Sixteen 64-bit values at offsets, one instruction for eight, split like [`split`].
+/// Loads sixteen 64-bit values at offsets, one instruction for eight, split like [`split`].
 ///
 /// # Safety
 /// The processor has AVX-512; `data` can be read at every offset, counted in 64 bits by `SCALE` bytes.
@@ -113,7 +114,7 @@ unsafe fn gather_split<const SCALE: i32>(data: *const i64, at: &PairOffsets) -> 
     }
 }
 
-/// Sixteen 32-bit values, each holding two of 16 bits.
+/// Loads sixteen 32-bit values, each holding two of 16 bits.
 ///
 /// # Safety
 /// The processor has AVX-512; `data` can be read at every offset.
@@ -144,7 +145,7 @@ unsafe fn bytes(data: *const u8, at: &PairOffsets, gather: Gather) -> __m512i {
     }
 }
 
-/// The pairs of `lane`, `lane + 1`, `lane + 4` and `lane + 5` as pairs of places.
+/// Loads the pairs of `lane`, `lane + 1`, `lane + 4` and `lane + 5` as pairs of places.
 ///
 /// # Safety
 /// The processor has AVX-512; `data` can be read at their offsets for two elements.
@@ -163,7 +164,7 @@ unsafe fn places(data: *const f64, at: &PairOffsets, lane: usize, origin: f64, g
     }
 }
 
-/// The places of eight lanes, of every four lanes two, from `lane` on.
+/// Loads the places of eight lanes, two of every four, from `lane` on.
 ///
 /// # Safety
 /// The processor has AVX-512; `data` can be read at every offset for two elements.

@@ -1,4 +1,4 @@
-//! Gathering by scalar loads and inserts, 128 bits at a time: what both x86 sets build their vectors from.
+//! Gathering by scalar loads and inserts, 128 bits at a time, for both x86 instruction sets.
 
 #![expect(unsafe_code, reason = "vector instructions")]
 
@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 
 use super::lanes::Offsets;
 
-/// Four 32-bit values, each holding two of 16 bits.
+/// Loads four 32-bit values, each holding two of 16 bits.
 ///
 /// # Safety
 /// The processor has SSE4.1; `data` can be read at the offsets from `lane` on.
@@ -21,7 +21,7 @@ pub(super) unsafe fn four_words(data: *const u16, at: &PairOffsets, lane: usize)
     }
 }
 
-/// Two bytes.
+/// Loads two bytes.
 ///
 /// # Safety
 /// `data` can be read at the offset of `lane` for two bytes.
@@ -31,7 +31,7 @@ unsafe fn pair_of_bytes(data: *const u8, at: &PairOffsets, lane: usize) -> i32 {
     i32::from(unsafe { data.add(at[lane] as usize).cast::<i16>().read_unaligned() })
 }
 
-/// Eight pairs of bytes, from `lane` on.
+/// Loads eight pairs of bytes, from `lane` on.
 ///
 /// # Safety
 /// `data` can be read at their offsets for two bytes.

@@ -1,9 +1,11 @@
-//! Sixteen lanes at once: what the caster's inner loop asks of a processor, and which processor it has.
+//! Vectors of sixteen lanes: the operations of the caster's inner loop, and the selection of the processor's
+//! instructions.
 //!
-//! [`Simd`] is one small trait; each set of instructions implements it in a file of its own. A value of a set is
-//! the proof that the machine has it: the only way to get one is [`Instructions::run`], which looks. A [`SimdJob`] is
-//! compiled once per set and dispatched once, so everything below it must be inlined: an outlined function
-//! or closure would be compiled for the oldest processor. Hence loops and macros where `map` would be shorter.
+//! [`Simd`] is one small trait; each set of instructions implements it in a file of its own. A value of a set
+//! is the proof that the machine has it: the only way to get one is [`Instructions::run`], which detects it.
+//! A [`SimdJob`] is compiled once per set and dispatched once, so everything below it must be inlined: an
+//! outlined function or closure would be compiled for the baseline processor. Hence loops and macros where
+//! `map` would be shorter.
 
 #![expect(unsafe_code, reason = "reads at offsets that the caller answers for")]
 
@@ -32,12 +34,12 @@ pub enum Instructions {
     Avx2,
     /// NEON.
     Neon,
-    /// Instructions that every processor of its kind has.
+    /// Baseline instructions of the architecture.
     Scalar,
 }
 
 impl Instructions {
-    /// Those that this machine has, the fastest first.
+    /// Returns those that this machine has, the fastest first.
     #[must_use]
     pub fn available() -> &'static [Self] {
         static AVAILABLE: OnceLock<Vec<Instructions>> = OnceLock::new();
@@ -47,7 +49,7 @@ impl Instructions {
         })
     }
 
-    /// The fastest that this machine has.
+    /// Returns the fastest that this machine has.
     #[must_use]
     pub fn best() -> Self {
         Self::available().first().copied().unwrap_or(Self::Scalar)
@@ -68,7 +70,7 @@ impl Instructions {
         }
     }
 
-    /// Runs a job with these instructions, or with scalar ones where the machine has not got them.
+    /// Runs a job with these instructions, or with scalar ones if the machine lacks them.
     pub(crate) fn run<J: SimdJob>(self, job: J) -> J::Output {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -91,8 +93,8 @@ impl Instructions {
     }
 }
 
-/// Evaluates an expression for each axis x, y, z, into an array. It is spelled out, because a closure around
-/// vectors would be compiled for the oldest processor if it were not inlined.
+/// Evaluates an expression for each axis x, y, z, into an array. A macro, because a closure around vectors
+/// would be compiled for the baseline processor if it were not inlined.
 macro_rules! each_axis {
     ($axis:ident => $body:expr) => {
         [

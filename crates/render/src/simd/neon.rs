@@ -12,7 +12,7 @@ use super::lanes::{FAR, LANES, PairOffsets, Simd, SimdJob, SimdStep};
 pub(crate) struct Neon;
 
 impl Neon {
-    /// Runs a job; NEON needs no asking.
+    /// Runs a job; NEON needs no detection.
     pub(super) fn run<J: SimdJob>(self, job: J) -> J::Output {
         job.run(self)
     }
@@ -22,7 +22,7 @@ impl Neon {
 type NeonFloats = [float32x4_t; 4];
 type NeonIntegers = [uint32x4_t; 4];
 
-/// Four pairs of 32 bits from `lane` on, at offsets counted in `size` bytes, as two vectors.
+/// Loads four pairs of 32 bits from `lane` on, at offsets counted in `size` bytes, as two vectors.
 ///
 /// # Safety
 /// `data` can be read at every offset.
@@ -39,10 +39,10 @@ unsafe fn split_quarter(data: *const u8, at: &PairOffsets, size: usize, lane: us
     }
 }
 
-/// Sixteen pairs of 32 bits as two vectors: the first of each, the second of each.
+/// Loads sixteen pairs of 32 bits as two vectors: the first of each, the second of each.
 ///
 /// # Safety
-/// As [`split_quarter`].
+/// The conditions of [`split_quarter`].
 #[inline(always)]
 unsafe fn split(data: *const u8, at: &PairOffsets, size: usize) -> [NeonFloats; 2] {
     // SAFETY: as the caller says.
@@ -57,7 +57,7 @@ unsafe fn split(data: *const u8, at: &PairOffsets, size: usize) -> [NeonFloats; 
     [[a, c, e, g], [b, d, f, h]]
 }
 
-/// Sixteen numbers from memory.
+/// Loads sixteen numbers from memory.
 #[inline(always)]
 fn load_u(v: &[u32; LANES]) -> NeonIntegers {
     // SAFETY: NEON is always here, and all quarters lie in the array.
@@ -67,7 +67,7 @@ fn load_u(v: &[u32; LANES]) -> NeonIntegers {
     }
 }
 
-/// Sixteen 32-bit values, each holding two of 16 bits.
+/// Loads sixteen 32-bit values, each holding two of 16 bits.
 ///
 /// # Safety
 /// `data` can be read at every offset for two elements.
@@ -82,7 +82,7 @@ unsafe fn words(data: *const u16, at: &PairOffsets) -> NeonIntegers {
 }
 
 /// # Safety
-/// None: NEON is always here. So for all three.
+/// None: NEON is always available on this architecture.
 #[inline(always)]
 unsafe fn mul_add(a: float32x4_t, b: float32x4_t, c: float32x4_t) -> float32x4_t {
     // SAFETY: NEON is always here.
@@ -137,14 +137,14 @@ unsafe fn signed_upper_half(v: uint32x4_t) -> float32x4_t {
     unsafe { vcvtq_f32_s32(vshrq_n_s32::<16>(vreinterpretq_s32_u32(v))) }
 }
 
-/// An operation on all quarters.
+/// Applies an operation to all quarters.
 macro_rules! quarters {
     ($of:ident($v:expr)) => {
         [$of($v[0]), $of($v[1]), $of($v[2]), $of($v[3])]
     };
 }
 
-/// Operations on all quarters.
+/// Defines operations on all quarters.
 macro_rules! all {
     ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty = $of:expr;)*) => {
         $(

@@ -1,5 +1,6 @@
-//! Which way of gathering is faster on this processor: one instruction for all lanes, or loads and inserts lane by
-//! lane. Found by trying, once: on some processors the instruction wins, on others it is far behind.
+//! Selection of the faster method of gathering on this processor: one instruction for all lanes, or loads and
+//! inserts lane by lane. Measured once: on some processors the instruction is faster, on others it is far
+//! slower.
 
 #![expect(unsafe_code, reason = "vector instructions read by offsets")]
 
@@ -10,7 +11,7 @@ use super::avx2::Avx2;
 use super::avx512::Avx512;
 use super::lanes::{LANES, Simd, SimdJob};
 
-/// A way to gather.
+/// Method of gathering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gather {
     /// Scalar loads and inserts.
@@ -29,19 +30,19 @@ pub(super) fn avx2() -> Gather {
     *FOUND.get_or_init(|| faster(|gather, job| Avx2::new(gather).map_or(0.0, |simd| simd.run(job))))
 }
 
-/// Work that is timed, as samples of bytes do it: positions in registers become offsets, four rows of pairs
-/// are mixed, and the result is looked up in the table.
+/// Timed work, similar to samples of bytes: positions in registers become offsets, four rows of pairs are
+/// interpolated, and the result is looked up in the table.
 #[derive(Clone, Copy)]
 struct ProbeTrial<'a> {
     voxels: &'a [u8; SIZE],
     table: &'a [u64; SIZE],
 }
 
-/// Elements, fitting the nearest cache.
+/// Number of elements, fitting the nearest cache.
 const SIZE: usize = 2048;
-/// Samples of sixteen rays in a try: some tens of microseconds.
+/// Samples of sixteen rays in one measurement: some tens of microseconds.
 const ROUNDS: u16 = 1000;
-/// Tries of each way, in turn; the best counts, so that pauses do not.
+/// Measurements of each method, alternating; the best counts, so that pauses do not.
 const TRIES: usize = 16;
 
 impl SimdJob for ProbeTrial<'_> {
@@ -50,7 +51,7 @@ impl SimdJob for ProbeTrial<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> f32 {
         const ROW: usize = 33;
-        // Steps after which a ray begins anew, so that it stays among the voxels.
+        // Steps after which a ray starts again, so that it stays among the voxels.
         const LENGTH: u16 = 256;
         // Neighboring rays, about half a voxel apart, that lean against the rows.
         let mut start = [0.0; LANES];

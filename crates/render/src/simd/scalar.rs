@@ -1,6 +1,7 @@
-//! Sixteen lanes in an array, for processors without vectors that the caster knows, and to check the others by.
+//! Sixteen lanes in an array, for processors without supported vector instructions, and as a reference for
+//! tests.
 //!
-//! Operations are functions of their own: inlined, loops over lanes would make up most of what is compiled.
+//! Operations are functions of their own: if inlined, loops over lanes would dominate the compiled code.
 
 #![expect(unsafe_code, reason = "offsets were checked by whoever made them")]
 
@@ -25,7 +26,7 @@ macro_rules! lanes {
     }};
 }
 
-/// Pairs at every offset, each element made a float.
+/// Loads pairs at every offset, each element converted to a float.
 ///
 /// # Safety
 /// `data` can be read from every offset on for two elements.
@@ -106,7 +107,7 @@ impl Simd for ScalarSimd {
 
     #[inline(never)]
     fn truncate(self, a: F) -> U {
-        // By way of i32, which the oldest processors have.
+        // By way of i32, which the baseline processors support.
         lanes!(0, l => a[l] as i32 as u32)
     }
 

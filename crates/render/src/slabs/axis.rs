@@ -38,7 +38,7 @@ impl Slabs {
     /// cut along.
     ///
     /// # Errors
-    /// # Errors The errors of [`draw`](Self::draw); `Invalid` for a share that is not from 0 to 1.
+    /// The errors of [`draw`](Self::draw); `Invalid` for a share that is not from 0 to 1.
     pub fn draw_instead_of(
         &self,
         older: &Self,

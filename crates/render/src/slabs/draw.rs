@@ -39,7 +39,7 @@ impl Slabs {
     /// Draws the slabs as seen by `camera`.
     ///
     /// # Errors
-    /// # Errors `Invalid` for an invalid camera or size; `Corrupt` for an invalid set
+    /// `Invalid` for an invalid camera or size; `Corrupt` for an invalid set
     /// ([`check`](Self::check)).
     pub fn draw(&self, camera: &Camera, size: ImageSize) -> Result<Image> {
         self.check()?;
@@ -61,7 +61,7 @@ impl Slabs {
     /// Checks a set from an untrusted source.
     ///
     /// # Errors
-    /// # Errors `Corrupt`, with a message that names the cause.
+    /// `Corrupt`, with a message that names the cause.
     pub fn check(&self) -> Result<()> {
         let corrupt = |e: Error| Error::corrupt(format!("slabs: {e}"));
         self.size.check().map_err(corrupt)?;

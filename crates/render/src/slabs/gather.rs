@@ -29,7 +29,7 @@ const THINNEST: f64 = 1.0 / 64.0;
 /// The scene's camera is ignored; the request's is used.
 ///
 /// # Errors
-/// # Errors The errors of [`cast`]; `Invalid` for an invalid request; `Unsupported` for a scene with
+/// The errors of [`cast`]; `Invalid` for an invalid request; `Unsupported` for a scene with
 /// isosurfaces, slices or extreme values, which cannot be cut into slabs.
 pub fn cast_slabs(
     scene: &Scene,
@@ -44,7 +44,7 @@ pub fn cast_slabs(
 /// tables.
 ///
 /// # Errors
-/// # Errors The errors of [`cast`] and [`cast_slabs`].
+/// The errors of [`cast`] and [`cast_slabs`].
 pub fn cast_with_slabs(
     scene: &Scene,
     request: &SlabRequest,

@@ -74,7 +74,7 @@ impl SlabRequest {
     /// Checks a request from an untrusted source, for pictures of `size`.
     ///
     /// # Errors
-    /// # Errors `Invalid`, with a message that names the cause.
+    /// `Invalid`, with a message that names the cause.
     pub fn check(&self, size: ImageSize) -> Result<()> {
         size.check()?;
         check_camera(&self.camera)?;
@@ -183,7 +183,7 @@ impl Slabs {
     /// points, world units.
     ///
     /// # Panics
-    /// # Panics If there is no such slab.
+    /// If there is no such slab.
     #[must_use]
     pub fn middle(&self, slab: usize) -> f64 {
         f64::midpoint(self.borders[slab], self.borders[slab + 1])

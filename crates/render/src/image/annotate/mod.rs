@@ -71,7 +71,7 @@ const LEGEND_SHARE: f64 = 0.4;
 /// Writes the notes into a picture.
 ///
 /// # Errors
-/// # Errors `Invalid` for an invalid camera.
+/// `Invalid` for an invalid camera.
 pub fn annotate(image: &mut Image, notes: &Notes) -> Result<()> {
     let lens = Lens::new(&notes.camera, image.size)?;
     let ink = if notes.is_dark { [0.85; 3] } else { [0.1; 3] };

@@ -1,13 +1,15 @@
 //! Search for surfaces along sixteen rays: region by region, cell by cell, front to back.
 //!
-//! Between the centers of eight voxels the surface is that of their trilinear interpolant, exactly (`cubic.rs`); beyond
-//! the volume's outermost centers values stay what they are there. Each ray carries along on which side of the isovalues it
-//! is: where the next cell begins on another side, the surface is right there. So nothing is lost to rounding
-//! between cells or blocks, and where a fine block ends beside a coarse one the step between their values is part of
-//! the surface: no cracks. Cells with a missing voxel hold no surface, and no side is carried over them.
+//! Between the centers of eight voxels the surface is that of their trilinear interpolant, exactly
+//! (`cubic.rs`); beyond the volume's outermost centers values are constant. Each ray keeps the side of the
+//! isovalues on which it is: if the next cell begins on another side, the surface is right there. So rounding
+//! between cells or blocks loses no surface, and where a fine block ends beside a coarse one the step between
+//! their values is part of the surface: no cracks. Cells with a missing voxel contain no surface, and no side
+//! is carried over them.
 //!
-//! All rays that have come to a region go through it together (`traversal.rs`) until each has come to a cell in which it may meet a
-//! surface; then these cells are looked into, all at once and in `f64`. A ray that has found something waits until that is taken.
+//! All rays that have come to a region traverse it together (`traversal.rs`) until each has come to a cell in
+//! which it may meet a surface; then these cells are searched, all at once and in `f64`. A ray that has found
+//! a hit waits until that is taken.
 
 mod search;
 mod surfaces;
@@ -25,30 +27,31 @@ use search::{BlockSearch, LocalRays};
 pub(crate) use surfaces::{Hit, StoredSurface, Surfaces};
 use traversal::TraversedBlock;
 
-/// How far the searches along sixteen rays are.
+/// State of the searches along sixteen rays.
 pub(crate) struct HitSearch {
-    /// Up to where each was looked along, in steps.
+    /// Position up to which each ray was searched, in steps.
     pub(crate) at: LaneValues,
     end: LaneValues,
-    /// Side of the isovalues on which each is there, as [`CellSides`] count; NaN where it begins and behind missing values.
+    /// Side of the isovalues on which each ray is there, counted as by [`CellSides`]; NaN at its beginning
+    /// and behind missing values.
     pub(crate) side: [f32; LANES],
     found: FoundHits,
     /// Share of light that passes all hits found on a ray; a ray ends when this falls to `enough`.
     through: [f32; LANES],
     enough: f32,
-    /// Range of each ray that belongs to this caster, in steps: hits before the first place, and hits from
-    /// the second place on, belong to other casters.
+    /// Range of each ray that belongs to this caster, in steps: hits before the first position, and hits from
+    /// the second position on, belong to other casters.
     own: [LaneValues; 2],
 }
 
 /// Hits that were found on each ray and not taken yet: one linked list for each ray, the nearest hit first,
 /// all in one vector.
 struct FoundHits {
-    /// Hits, each with the place of the next one of its ray.
+    /// Hits, each with the index of the next one of its ray.
     hits: Vec<(Hit, usize)>,
-    /// Places of the first ones.
+    /// Indices of the first hits.
     first: [usize; LANES],
-    /// One bit for each ray that has any.
+    /// One bit for each ray that has any hit.
     rays: u32,
     count: [u32; LANES],
 }
@@ -86,13 +89,13 @@ impl FoundHits {
     }
 }
 
-/// Rays look on for the sake of others up to so many findings: sixteen that go together cost no more than one.
+/// Number of hits up to which rays go on searching together with others: sixteen rays cost no more than one.
 const MOST_AHEAD: u32 = 4;
 
-/// Regions are asked for so far ahead, so that a ray on a wall is in the region it enters; steps.
+/// Distance ahead at which regions are looked up, so that a ray on a wall is in the region it enters; steps.
 const AHEAD: f64 = 1e-7;
 
-/// A little behind a place on a ray.
+/// Returns a position a little behind another one on a ray.
 #[inline(always)]
 pub(crate) fn ahead(at: f64) -> f64 {
     let rounding = at.abs() * f64::EPSILON * 4.0;
@@ -100,8 +103,9 @@ pub(crate) fn ahead(at: f64) -> f64 {
 }
 
 impl HitSearch {
-    /// Searches from where rays enter what is drawn to where they leave it, or to `ends`. In a sub-volume they begin and
-    /// end so far before and behind that all is found as it is without its borders.
+    /// Starts searches from where rays enter what is drawn to where they leave it, or to `ends`. In a
+    /// sub-volume the searches begin before it and end behind it by a margin, so that they find the same as
+    /// without borders.
     pub(crate) fn new<T: Voxel>(
         context: &CastContext<'_, T>,
         rays: &PacketRays,
@@ -115,7 +119,7 @@ impl HitSearch {
             side: [f32::NAN; LANES],
             found: FoundHits::new(),
             through: [1.0; LANES],
-            // Half of what ends it, for rounding.
+            // Half of the limit, for rounding.
             enough: context.scene.quality.termination / 2.0,
             own: [[f64::NEG_INFINITY; LANES], [f64::INFINITY; LANES]],
         };
@@ -143,12 +147,12 @@ impl HitSearch {
         self.found.next(lane)
     }
 
-    /// Takes it.
+    /// Removes the next hit.
     pub(crate) fn take(&mut self, lane: usize) -> Option<Hit> {
         self.found.take(lane)
     }
 
-    /// Notes what a ray meets: its own, or another caster's in the step that ends at the first sample here.
+    /// Inserts a hit of a ray: its own, or another caster's in the step that ends at the first sample here.
     #[inline(always)]
     pub(crate) fn note(&mut self, lane: usize, hit: Hit) {
         let [from, until] = [self.own[0][lane], self.own[1][lane]];
@@ -159,7 +163,7 @@ impl HitSearch {
         }
     }
 
-    /// The rays on which more may be found that is to be seen, and not too much was.
+    /// Returns the rays on which more visible hits may be found, and that do not have too many.
     #[inline(always)]
     pub(crate) fn open(&self) -> u32 {
         let mut open = 0;
@@ -171,7 +175,7 @@ impl HitSearch {
     }
 }
 
-/// Looks on along the `wanted` rays until each has found something or is at its end.
+/// Continues the searches along the `wanted` rays until each has found a hit or is at its end.
 pub(crate) struct FindHits<'a, 'b, T> {
     pub(crate) search: &'a mut HitSearch,
     pub(crate) context: &'a CastContext<'b, T>,
@@ -214,7 +218,7 @@ impl<S: Simd, T: Voxel> SimdStep<S> for FindHits<'_, '_, T> {
                 }
                 CellSides::Even(side) => {
                     let side = if *side == UNKNOWN { f32::NAN } else { f32::from(*side) };
-                    // Not where a side is not known.
+                    // Not where a side is unknown.
                     let mut differs = 0;
                     for lane in 0..LANES {
                         differs |= u32::from((search.side[lane] - side).abs() > 0.0) << lane;
@@ -235,8 +239,8 @@ impl<S: Simd, T: Voxel> SimdStep<S> for FindHits<'_, '_, T> {
     }
 }
 
-/// Returns the places where rays leave a region, at least a little ahead of where the rays are; and one bit
-/// for each ray that is inside the region a little ahead.
+/// Returns the positions where rays leave a region, at least a little ahead of the rays; and one bit for each
+/// ray that is inside the region a little ahead.
 #[inline(always)]
 fn exits(search: &HitSearch, rays: &PacketRays, region: &UniformRegion) -> (LaneValues, u32) {
     let (low, high) = (region.low.to_array(), region.high.to_array());
@@ -262,7 +266,7 @@ fn exits(search: &HitSearch, rays: &PacketRays, region: &UniformRegion) -> (Lane
 }
 
 impl HitSearch {
-    /// Lets rays pass what lies on one side.
+    /// Moves rays past a region that lies on one side.
     #[inline(always)]
     fn leave(&mut self, rays: u32, exit: &LaneValues, side: f32) {
         for (lane, exit) in exit.iter().enumerate() {

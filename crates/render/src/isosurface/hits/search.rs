@@ -1,7 +1,8 @@
-//! Sixteen rays on their way through one block: from cell to cell in which they may meet a surface, and what they meet there.
+//! Search of sixteen rays through one block: traversal to cells in which they may meet a surface, and hits in
+//! these cells.
 //!
-//! Which cells these are is asked sixteen at once in `f32` (`traversal.rs`); where a surface is met in them, in `f64`, lane by lane
-//! in loops that become vectors.
+//! The cells are found sixteen at once in `f32` (`traversal.rs`); the hits in them, in `f64`, lane by lane in
+//! loops that are vectorized.
 
 use glam::DVec3;
 
@@ -45,7 +46,7 @@ impl LocalRays {
         local
     }
 
-    /// The position of a ray in shares of a cell.
+    /// Returns the position of a ray in fractions of a cell.
     #[inline(always)]
     fn share(&self, cells: &[[f32; LANES]; 3], lane: usize, at: f64) -> DVec3 {
         let [x, y, z] = &self.origin;
@@ -61,7 +62,7 @@ impl LocalRays {
     }
 }
 
-/// Rays on their way through one block.
+/// Rays in one block.
 pub(crate) struct BlockSearch<'a, 'b, T> {
     pub(crate) search: &'a mut HitSearch,
     pub(crate) context: &'a CastContext<'b, T>,
@@ -70,12 +71,12 @@ pub(crate) struct BlockSearch<'a, 'b, T> {
     pub(crate) block: &'a Resident<T>,
     pub(crate) local: LocalRays,
     pub(crate) members: u32,
-    /// Places where the rays leave the block, in steps.
+    /// Positions where the rays leave the block, in steps.
     pub(crate) exit: LaneValues,
 }
 
 impl<T: Voxel> BlockSearch<'_, '_, T> {
-    /// Lets each of the members go on to the end of the block, or until it has found something.
+    /// Moves each of the members to the end of the block, or until it has found a hit.
     #[inline(always)]
     pub(crate) fn run<S: Simd>(&mut self, simd: S, traversed: &TraversedBlock<'_, T>) {
         let mut traversal = self.traversal(simd, traversed);
@@ -122,7 +123,7 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
         CellTraversal::new(simd, traversed, [&start, &step, &cell], &until, &self.search.side)
     }
 
-    /// Notes all that the `arrived` rays meet in the cells that they are in.
+    /// Records all hits of the `arrived` rays in their cells.
     #[inline(always)]
     fn look_into(&mut self, cells: &[[f32; LANES]; 3], arrived: u32) {
         let [from, to] = self.way(cells);
@@ -133,7 +134,8 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
             let lane = left.trailing_zeros() as usize;
             left &= left - 1;
             self.search.at[lane] = to[lane];
-            // Beyond the block's last cell values stay what they are, without a slope: what lies there is the next block's.
+            // Beyond the block's last cell values are constant, without a slope: that region belongs to the
+            // next block.
             if ahead(from[lane]) >= self.exit[lane] {
                 continue;
             }
@@ -199,7 +201,7 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
         }
     }
 
-    /// Returns the places where rays enter cells and leave them, in steps; not behind the block's end.
+    /// Returns the positions where rays enter and leave cells, in steps; not behind the block's end.
     #[inline(always)]
     fn way(&self, cells: &[[f32; LANES]; 3]) -> [LaneValues; 2] {
         let local = &self.local;
@@ -221,7 +223,7 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
         [from, to]
     }
 
-    /// One bit for each ray that comes from at or above an isovalue, or begins there.
+    /// Returns one bit for each ray that comes from at or above an isovalue, or begins there.
     #[inline(always)]
     #[expect(clippy::cast_precision_loss, reason = "at most MAX_COUNT")]
     fn sides_before(&self, number: usize, values: &LaneValues, isovalue: &LaneValues) -> u32 {
@@ -234,7 +236,7 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
         bits
     }
 
-    /// Notes that rays meet a surface, so many steps behind where they entered their cells.
+    /// Records hits of rays, at this number of steps behind the entry into their cells.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
     fn note(&mut self, place: &EnteredCells<'_>, surface: &StoredSurface, at: &LaneValues, crossed: u32) {
@@ -259,7 +261,7 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
     }
 }
 
-/// The cells that sixteen rays are in, and where they entered them.
+/// Cells that sixteen rays are in, and where they entered them.
 struct EnteredCells<'a> {
     cells: &'a [[f32; LANES]; 3],
     corners: &'a [LaneValues; 8],
@@ -272,7 +274,7 @@ fn of_lane(corners: &[LaneValues; 8], lane: usize) -> CellCorners {
     [a[lane], b[lane], c[lane], d[lane], e[lane], f[lane], g[lane], h[lane]]
 }
 
-/// One bit for each that is at or above the other.
+/// Returns one bit for each value that is at or above the other.
 #[inline(always)]
 fn bits_above(values: &LaneValues, others: &LaneValues) -> u32 {
     let mut bits = 0;
@@ -282,9 +284,10 @@ fn bits_above(values: &LaneValues, others: &LaneValues) -> u32 {
     bits
 }
 
-/// How far below an isovalue its surface is drawn in cells with these corners: too little to be seen, and more than what is
-/// interpolated is rounded. So where voxels of a plateau have the isovalue itself, they are behind the surface whichever way
-/// rounding goes, and it lies in the cells around them, which have a slope to be lit by.
+/// Returns the distance below an isovalue at which its surface is drawn in cells with these corners: too
+/// little to be visible, and more than the rounding error of interpolation. So voxels of a plateau at the
+/// isovalue itself are behind the surface, independent of rounding, and it lies in the surrounding cells,
+/// which have a slope for the lighting.
 #[inline(always)]
 fn hairs(corners: &[LaneValues; 8]) -> LaneValues {
     /// Share of the range of a cell's values.
@@ -298,7 +301,7 @@ fn hairs(corners: &[LaneValues; 8]) -> LaneValues {
     }
     let mut hairs = [0.0; LANES];
     for lane in 0..LANES {
-        // Apart, so that no range is beyond `f64`.
+        // Computed separately, so that no range exceeds `f64`.
         hairs[lane] = high[lane] * HAIR - low[lane] * HAIR;
     }
     hairs

@@ -1,4 +1,4 @@
-//! Isosurfaces of a picture in stored values, and the places at which rays meet them.
+//! Isosurfaces of a picture in stored values, and the hits of rays on them.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use glam::Vec4;
 use crate::blocks::voxel::{PlaceScale, Voxel, above};
 use crate::{Isosurface, VolumeView};
 
-/// The surfaces of a picture, in stored values.
+/// Surfaces of a picture, in stored values.
 #[derive(Debug)]
 pub(crate) struct Surfaces {
     /// By increasing stored value.
     pub(crate) sorted: Vec<StoredSurface>,
-    /// How voxels that `f32` cannot hold are compared: to the first of them.
+    /// Comparison of voxels that `f32` cannot represent with the first of them.
     pub(super) scale: PlaceScale,
 }
 
@@ -23,10 +23,10 @@ pub(crate) struct StoredSurface {
     pub(crate) color: Vec4,
 }
 
-/// A place at which a ray meets a surface.
+/// Hit of a ray on a surface.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit {
-    /// Distance in steps of the ray.
+    /// Position in steps of the ray.
     pub(crate) at: f64,
     /// Stored value that is crossed; NaN at an edge of a box, where no value was looked up.
     pub(crate) stored: f64,
@@ -34,7 +34,7 @@ pub(crate) struct Hit {
     pub(crate) color: Vec4,
     /// Cosine between the gradient there and the ray; see [`Lamp::cosine`](crate::scene::light::Lamp::cosine).
     pub(crate) cosine: f32,
-    /// Another caster draws it; here it only says where the step begins that it lies in.
+    /// True if another caster draws it; here it only determines the beginning of its step.
     pub(crate) is_foreign: bool,
 }
 
@@ -68,19 +68,19 @@ impl Surfaces {
         self.sorted.is_empty()
     }
 
-    /// The isovalues, ascending.
+    /// Returns the isovalues, ascending.
     pub(crate) fn isovalues(&self) -> Arc<[f64]> {
         self.sorted.iter().map(|surface| surface.stored).collect()
     }
 
-    /// How many isovalues lie at or below a stored value.
+    /// Returns the number of isovalues at or below a stored value.
     #[expect(clippy::cast_possible_truncation, reason = "at most MAX_COUNT")]
     pub(crate) fn side_of(&self, stored: f64) -> u8 {
         self.sorted.partition_point(|s| s.stored <= stored) as u8
     }
 
-    /// The isovalues as voxels of a type are loaded: those at or above one are those whose loaded values are, but for rounding
-    /// to the isovalue itself.
+    /// Returns the isovalues in the form in which voxels of a type are loaded, so that comparisons give the
+    /// same result except for rounding to the isovalue itself.
     pub(super) fn marks<T: Voxel>(&self) -> ([f32; Isosurface::MAX_COUNT], usize) {
         let mut marks = [0.0; Isosurface::MAX_COUNT];
         for (mark, surface) in marks.iter_mut().zip(&self.sorted) {

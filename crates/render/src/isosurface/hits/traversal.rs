@@ -1,11 +1,12 @@
-//! Sixteen rays on their way through the voxels of a block, up to where they may meet a surface.
+//! Traversal of the voxels of a block by sixteen rays, up to cells in which they may meet a surface.
 //!
-//! From cell to cell of eight voxels, each ray by itself and all at once; in `f32`, so that a ray that comes nearer than a
-//! ten thousandth of a voxel to an edge may miss the sliver that it cuts off there. Whoever looks into cells carries
-//! along on which side of the isovalues a ray is, so that no crossing is lost to that. Cells of voxels (`resident.rs`) that lie on one
-//! side are leapt over as [`CellSides`](crate::isosurface::cell_sides::CellSides) say; in the others a bit tells for each cell of eight voxels whether it is
-//! to be looked into (`active_cells.rs`). Where a ray comes into a block its first cell's voxels are asked: the block before may end on
-//! another side.
+//! Rays go from cell to cell of eight voxels, all at once; in `f32`, so that a ray that comes nearer than a
+//! ten thousandth of a voxel to an edge may miss the sliver that it cuts off there. The search in cells keeps
+//! the side of the isovalues of each ray, so that no crossing is lost by that. Cells of voxels
+//! (`resident.rs`) that lie on one side are skipped by their
+//! [`CellSides`](crate::isosurface::cell_sides::CellSides); in the others a bit marks each active cell of
+//! eight voxels (`active_cells.rs`). Where a ray enters a block, the voxels of its first cell are tested: the
+//! previous block may end on another side.
 
 #![expect(unsafe_code, reason = "cells are read at places that were clamped before")]
 
@@ -16,22 +17,23 @@ use crate::isosurface::active_cells::ActiveCells;
 use crate::isosurface::cell_sides::{SIDES, UNKNOWN};
 use crate::simd::{LANES, PairOffsets, READ_AHEAD, Simd, each_axis};
 
-/// Cells of eight voxels that are looked at between two looks for leaps.
+/// Cells of eight voxels that are tested between two tests for skipping.
 const RUN: u32 = 8;
 
-/// A ray that stands still along an axis never leaves through it: a large number, not infinity, which would make
-/// 0 * infinity of it.
+/// A ray that does not move along an axis never leaves through it: a large number, not infinity, which would
+/// turn 0 * infinity into NaN.
 const NEVER: f32 = 1e30;
 const STILL: f32 = 1e-20;
 const FAR: f32 = 1e30;
-/// No block is longer, voxels.
+/// Larger than any block, voxels.
 const FARTHEST: f32 = 2e9;
 
-/// Block that rays go through, and the isovalues.
+/// Block that rays traverse, and the isovalues.
 pub(crate) struct TraversedBlock<'a, T> {
     grid: VoxelGrid<'a, T>,
     missing: &'a MissingValues<T>,
-    /// As [`SidesByCell`](crate::isosurface::cell_sides::SidesByCell) tell; without them the voxels of each cell of eight are looked at.
+    /// Active cells as in [`SidesByCell`](crate::isosurface::cell_sides::SidesByCell); without them the
+    /// voxels of each cell of eight are tested.
     maps: Option<CellMaps<'a>>,
     /// Isovalues as voxels are [loaded](Voxel::pairs), ascending.
     marks: &'a [f32],
@@ -40,11 +42,11 @@ pub(crate) struct TraversedBlock<'a, T> {
     cells: [f32; 3],
     strides: [u32; 2],
     count: usize,
-    /// More cells of eight voxels than sixteen rays cross, one after the other.
+    /// Larger than the number of cells of eight voxels that sixteen rays cross, one after the other.
     most: u32,
 }
 
-/// Tables of the cells of a block that need not be looked into.
+/// Tables of the cells of a block that can be skipped.
 #[derive(Clone, Copy)]
 struct CellMaps<'a> {
     around: &'a [u8],
@@ -80,29 +82,29 @@ impl<'a, T: Voxel> TraversedBlock<'a, T> {
     }
 }
 
-/// Sixteen rays on their way through the voxels of a block.
+/// Sixteen rays in the voxels of a block.
 pub(crate) struct CellTraversal<S: Simd> {
     /// Positions of rays at step 0, voxels of the block along x, y, z.
     start: [S::F; 3],
     step: [S::F; 3],
     inverse: [S::F; 3],
-    /// 1 where positions grow along the ray, else 0.
+    /// 1 if positions grow along the ray, else 0.
     forward: [S::F; 3],
-    /// The lowest of the eight voxels around each ray.
+    /// Lowest of the eight voxels around each ray.
     pub(crate) cell: [S::F; 3],
-    /// Places where each ray enters its cell, and, in `until`, where it leaves what is traversed; steps.
+    /// Positions where each ray enters its cell, and, in `until`, where it leaves the traversed range; steps.
     now: S::F,
     until: S::F,
-    /// Side on which each is; NaN where that is not known.
+    /// Side on which each ray is; NaN if unknown.
     pub(crate) side: S::F,
-    /// Cells that may still be looked at.
+    /// Number of cells that may still be tested.
     left: u32,
-    /// Rays are in the first cell of eight voxels of the block that they look at.
+    /// True if rays are in the first cell of eight voxels of the block.
     is_new: bool,
 }
 
 impl<S: Simd> CellTraversal<S> {
-    /// Rays at `start`, in `cell`, that go on `until` so many steps from there.
+    /// Creates the state of rays at `start`, in `cell`, that go on for `until` steps from there.
     #[inline(always)]
     pub(crate) fn new<T: Voxel>(
         simd: S,
@@ -134,11 +136,12 @@ impl<S: Simd> CellTraversal<S> {
         }
     }
 
-    /// Lets the `going` rays go on until each has come out, or to a cell to be looked into; one bit for each of these.
+    /// Moves the `going` rays until each has left, or has come to an active cell; returns one bit for each of
+    /// the latter.
     #[inline(always)]
     pub(crate) fn go<T: Voxel>(&mut self, simd: S, traversed: &TraversedBlock<'_, T>, mut going: u32) -> u32 {
         let mut arrived = 0;
-        // Beside a cell that was looked into there is no room to leap.
+        // Skipping is impossible beside an active cell.
         let mut has_room = self.is_new;
         loop {
             going &= simd.bits(simd.lt(self.now, self.until));
@@ -171,7 +174,7 @@ impl<S: Simd> CellTraversal<S> {
         }
     }
 
-    /// One bit for each ray whose cell is to be looked into; of those that are not `live` it does not matter.
+    /// Returns one bit for each ray whose cell is active; arbitrary for those that are not `live`.
     #[inline(always)]
     fn look<T: Voxel>(&mut self, simd: S, traversed: &TraversedBlock<'_, T>, live: u32) -> u32 {
         match traversed.maps {
@@ -183,7 +186,7 @@ impl<S: Simd> CellTraversal<S> {
         }
     }
 
-    /// Rays go to their next cell.
+    /// Moves rays to their next cell.
     #[inline(always)]
     pub(crate) fn pass(&mut self, simd: S, live: S::M) {
         let (zero, one) = (simd.splat(0.0), simd.splat(1.0));
@@ -199,8 +202,8 @@ impl<S: Simd> CellTraversal<S> {
         });
     }
 
-    /// True where the eight voxels around a ray lie on several sides, or on another side than the ray, or where some are missing.
-    /// Rays know afterwards on which side the others are.
+    /// Returns true if the eight voxels around a ray lie on several sides, or on another side than the ray,
+    /// or if some are missing. Afterwards the sides of the other rays are known.
     #[inline(always)]
     fn is_mixed<T: Voxel>(&mut self, simd: S, traversed: &TraversedBlock<'_, T>, live: S::M) -> S::M {
         let (zero, one) = (simd.splat(0.0), simd.splat(1.0));
@@ -210,16 +213,16 @@ impl<S: Simd> CellTraversal<S> {
         let (mut below, mut above) = (zero, zero);
         for &mark in traversed.marks {
             let mark = simd.splat(mark);
-            // What is rounded to the isovalue may lie on either side of it.
+            // Values rounded to the isovalue may lie on either side of it.
             let is_above = if T::WIDE { simd.lt(mark, low) } else { simd.ge(low, mark) };
             below = simd.add(below, simd.select(is_above, one, zero));
             above = simd.add(above, simd.select(simd.ge(high, mark), one, zero));
         }
-        // False where the ray's side is not known.
+        // False if the ray's side is unknown.
         let differs = simd.or(simd.lt(self.side, below), simd.lt(below, self.side));
         let mut is_even = simd.select(simd.or(simd.lt(below, above), differs), zero, one);
         if grid.has_missing {
-            // Of what is missing no range is known.
+            // The range of missing values is unknown.
             is_even = simd.select(simd.ge(high, low), is_even, zero);
         }
         let is_told = simd.and(live, simd.ge(is_even, one));
@@ -227,8 +230,8 @@ impl<S: Simd> CellTraversal<S> {
         simd.lt(is_even, one)
     }
 
-    /// Lets rays leap to the end of what lies on one side around them. Whether some can; and one bit for each that cannot because
-    /// it comes from another side.
+    /// Moves rays to the end of the region around them that lies on one side. Returns whether some can be
+    /// moved; and one bit for each that cannot because it comes from another side.
     #[inline(always)]
     fn leap<T: Voxel>(
         &mut self,
@@ -264,7 +267,7 @@ impl<S: Simd> CellTraversal<S> {
             let (low, high) = (simd.sub(at, simd.sub(reach, one)), simd.add(at, reach));
             let is_forward = simd.ge(self.forward[a], one);
             let wall = simd.mul(simd.select(is_forward, high, low), simd.splat(CELL as f32));
-            // Beyond the outermost cells there is only the end of the block.
+            // Beyond the outermost cells only the end of the block limits a ray.
             let is_outermost = simd.select(
                 is_forward,
                 simd.select(simd.ge(high, simd.splat(traversed.cells[a])), one, zero),
@@ -276,7 +279,8 @@ impl<S: Simd> CellTraversal<S> {
         let exit = simd.min(simd.min(exits[0][0], exits[1][0]), exits[2][0]);
         self.cell = each_axis!(a => {
             let [ahead, wall] = exits[a];
-            // Walls themselves are exact. Elsewhere rounding may tell the cell beside, which the next step mends.
+            // Positions of walls are exact. Elsewhere rounding may give the neighboring cell, which the next
+            // step corrects.
             let beyond = simd.sub(wall, simd.sub(one, self.forward[a]));
             let at = simd.mul_add(self.step[a], exit, self.start[a]);
             let at = simd.min(simd.max(simd.add(at, one), zero), simd.splat(FARTHEST));
@@ -290,7 +294,7 @@ impl<S: Simd> CellTraversal<S> {
     }
 }
 
-/// Which of sixteen rays have their bit set.
+/// Returns which of sixteen rays have their bit set.
 #[inline(always)]
 pub(crate) fn mask<S: Simd>(simd: S, rays: u32) -> S::M {
     let mut flags = [0.0; LANES];

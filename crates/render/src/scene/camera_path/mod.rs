@@ -35,7 +35,7 @@ pub fn turn(camera: &Camera, degrees: f64, pictures: u32) -> Vec<Camera> {
 /// picture if pictures and legs come out even.
 ///
 /// # Errors
-/// # Errors `Invalid` for no key camera, an invalid one ([`Camera::check`]), or key cameras with different
+/// `Invalid` for no key camera, an invalid one ([`Camera::check`]), or key cameras with different
 /// projections.
 pub fn through(places: &[Camera], pictures: u32, way: CameraPath) -> Result<Vec<Camera>> {
     let none = || Error::invalid("expected a camera or several, found none");
