@@ -117,7 +117,7 @@ fn bytes(still: &Still) -> Vec<u8> {
     still.image.to_rgb8(still.view.background.map(|c| f32::from(c) / 255.0))
 }
 
-/// Checks that several ranks draw the same pictures as one rank, with the same truth and the same view.
+/// Checks that several ranks draw the same pictures as one rank, with the same fidelity and the same view.
 async fn assert_same(fields: &[Value], ranks: &[(usize, Method)]) {
     let waves = Waves::new();
     let one = drawn(&waves, request(views(&waves, fields), None, PixelPrecision::Rgb8)).await.unwrap();

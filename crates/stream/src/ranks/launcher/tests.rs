@@ -138,7 +138,7 @@ impl Viewer {
     }
 }
 
-/// Draws a view with one caster; returns the image and its truth.
+/// Draws a view with one caster; returns the image and its fidelity.
 async fn alone(view: &View) -> (render::Image, session::FidelityBadge) {
     let request =
         StillRequest { view: Some(view.clone()), color_map: None, size: SIZE, resources: MEMORY.into() };
