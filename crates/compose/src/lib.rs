@@ -8,10 +8,10 @@
 //! exchange of parts of the image), then [`draw`] (one picture at one of the ranks).
 //!
 //! ```text
-//!   work of blocks --> Balance --> Tree --+--> SubVolume --> cast_part --> PartialImage --+
+//!   work of blocks --> Balance -> KdTree -+--> SubVolume --> cast_part --> PartialImage --+
 //!          ^                              |                                    | part by part, while casting goes on
 //!          |                              '--> order of ranks, front first     v
-//!          '---------- what it really took ---------------- draw <-- Schedule: direct send, radix-k, binary swap
+//!          '---------- measured work ---------------------- draw <-- Schedule: direct send, radix-k, binary swap
 //!                                                             |
 //!                                                             '--> each rank holds a part of the finished image
 //! ```

@@ -117,7 +117,7 @@ pub(crate) struct Resident<T> {
     pub(crate) cells: Vec<[f32; 2]>,
     /// Variation of the values, in the order of `cells`.
     pub(crate) variations: Vec<ValueVariation>,
-    /// True when some voxel, ghost voxels included, is missing.
+    /// True if some voxel, ghost voxels included, is missing.
     pub(crate) has_missing: bool,
     /// Visible cells for the last few transfer functions.
     pub(crate) plans: SamplingPlans,

@@ -97,7 +97,7 @@ impl BoxLines {
         self.fragments.get(from..to).unwrap_or_default()
     }
 
-    /// True where a ray of a packet meets an edge.
+    /// True if a ray of a packet meets an edge.
     pub(crate) fn touch(&self, [left, top]: [u32; 2]) -> bool {
         let ImageSize { width, height } = self.size;
         let right = (left + PACKET_SIDE).min(width);

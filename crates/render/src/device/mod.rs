@@ -190,7 +190,7 @@ pub struct Prepared {
     pub levels: Vec<PreparedLevel>,
     /// Index of the wanted level in [`VolumeView::levels`].
     pub wanted_level_index: usize,
-    /// All blocks of those levels.
+    /// Blocks of those levels.
     pub blocks: Vec<PreparedBlock>,
     /// Positions `[z, y, x]` of the wanted level for which the source has no block.
     pub gaps: Vec<[u64; 3]>,

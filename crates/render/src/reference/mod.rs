@@ -14,7 +14,7 @@ use view::{Mode, Projection};
 
 use crate::{Image, Scene};
 
-/// All voxels of level 0.
+/// Voxels of level 0.
 pub trait ReferenceVoxels: Sync {
     /// Shape `[z, y, x]`.
     fn shape(&self) -> [u64; 3];

@@ -116,8 +116,8 @@ impl Loader {
         }
     }
 
-    /// Replaces the requests of `who` by the blocks that they lack now. Wants that nobody requests any more
-    /// are cancelled; the others get their new priority.
+    /// Replaces the requests of `who` by the blocks that they lack now. Wants without a request are
+    /// cancelled; the others get their new priority.
     pub(crate) fn request(&mut self, who: ParticipantId, requests: Vec<BlockRequest>) {
         self.requests.insert(who, requests.into_iter().map(|w| (w.key, w)).collect());
         self.merge();

@@ -190,7 +190,7 @@ impl Participant {
         self.who
     }
 
-    /// Handles a note, as JSON text. Never fails: the participant is told about errors.
+    /// Handles a note, as JSON text. Never fails: errors are reported to the participant.
     pub fn note(&self, text: &[u8]) {
         self.shared.note(self.who, text);
     }

@@ -206,7 +206,7 @@ impl SharedState {
         room_state.deliver();
     }
 
-    /// Handles a note of a participant, who is told about errors.
+    /// Handles a note of a participant; errors are reported to that participant.
     pub(crate) fn note(&self, from: ParticipantId, text: &[u8]) {
         let note = ParticipantNote::parse(text);
         let mut room_state = self.room_state();

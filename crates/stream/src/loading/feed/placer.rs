@@ -1,6 +1,6 @@
 //! Thread that places blocks, at a lower scheduling priority than threads that draw.
 //!
-//! It runs one job at a time and each caller waits for its job, so nothing queues here. The jobs come from
+//! Runs one job at a time; each caller waits for its job, so nothing queues here. The jobs come from
 //! `feed/mod.rs`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

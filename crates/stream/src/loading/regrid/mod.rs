@@ -124,7 +124,7 @@ impl RegridState {
         Ok(Arc::clone(&plan.dataset))
     }
 
-    /// Answers one want; `None` when nobody waits for it any more.
+    /// Answers one want; `None` if no request waits for it any more.
     async fn answer(&self, plan: &RegridPlan, want: &Want) -> Option<Completion> {
         let key = want.key();
         let block = match plan.dataset.block(key) {

@@ -97,7 +97,7 @@ pub(crate) struct Launcher {
     state: Mutex<OrderState>,
     /// Participant and number of the picture that is being drawn.
     drawing: Mutex<Option<(ParticipantId, u64)>>,
-    /// Participants who left and whom the other ranks have not been told to forget yet.
+    /// Participants who left and whose removal was not sent to the other ranks yet.
     departed: Mutex<Vec<ParticipantId>>,
 }
 
