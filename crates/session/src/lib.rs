@@ -4,6 +4,7 @@
 //! delivers what comes out. Read [`Room`] first; views are those of the crate `view`.
 
 mod message;
+mod participant;
 mod room;
 mod values;
 
@@ -12,5 +13,6 @@ pub use message::{
     MAX_NOTE_BYTES, MAX_PICTURE_PIXELS, MAX_PICTURE_SIDE, MIN_PICTURE_SIDE, ParticipantInfo, ParticipantNote,
     PictureCodec, PictureSize, Severity, ViewChange,
 };
-pub use room::{MAX_PARTICIPANTS, ParticipantId, Role, Room, RoomEvent};
+pub use participant::{ParticipantId, Role};
+pub use room::{MAX_PARTICIPANTS, Room, RoomEvent};
 pub use values::{DrawnRange, ValueSummary};

@@ -5,39 +5,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use array::{Error, ErrorKind, Result};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use view::View;
 
-use crate::{Item, MAX_NAME_BYTES, ParticipantInfo, Severity, ViewChange};
+use crate::{Item, MAX_NAME_BYTES, ParticipantId, ParticipantInfo, Role, Severity, ViewChange};
 
 /// Most participants of one room: each has a frame loop.
 pub const MAX_PARTICIPANTS: usize = 64;
-
-/// Number of a participant in its room; never reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ParticipantId(pub u32);
-
-/// Role of a participant: the changes that it may make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// May do everything; owns the session.
-    Own,
-    /// May change their own view.
-    Steer,
-    /// May only watch the room's view.
-    Watch,
-}
-
-impl Role {
-    /// Returns true for roles that may change a view.
-    #[must_use]
-    pub fn may_steer(self) -> bool {
-        matches!(self, Self::Own | Self::Steer)
-    }
-}
 
 /// Output event of a room.
 #[derive(Clone, Debug, PartialEq)]
