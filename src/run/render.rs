@@ -58,7 +58,11 @@ struct RenderJob {
 }
 
 /// Prepares drawing: reads options, opens data.
-async fn ready(options: &RenderOptions, ranks: Option<RankChannels>, progress: ProgressOutput) -> Result<RenderJob> {
+async fn ready(
+    options: &RenderOptions,
+    ranks: Option<RankChannels>,
+    progress: ProgressOutput,
+) -> Result<RenderJob> {
     let company = company(options, ranks)?;
     let size = parse_size(&options.size)?;
     let track = track(options)?;

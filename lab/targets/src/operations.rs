@@ -2,7 +2,7 @@
 
 use array::Result;
 use bytes::Bytes;
-use session::{Item, Join, Note};
+use session::{Item, JoinParams, ParticipantNote};
 use wire::compression::{Compressed, CompressionMethod};
 use wire::frames::probe::{Probe, ProbePacket, ProbeResult, is_quic};
 use wire::ops::{
@@ -23,9 +23,9 @@ pub fn decode(bytes: &[u8]) {
         5 => check_round_trip(body, StatsParameters::decode, |v| Ok(v.encode())),
         6 => check_round_trip(body, |b| ListEntry::decode_all(&b), |v| ListEntry::encode_all(v)),
         7 => check_round_trip(body, |b| StatsAnswer::decode(&b), StatsAnswer::encode),
-        8 => check_round_trip(body, |b| Join::parse(&b), encode_json),
+        8 => check_round_trip(body, |b| JoinParams::parse(&b), encode_json),
         9 => check_round_trip(body, |b| decode_json::<Item>(&b, "an item"), encode_json),
-        10 => check_round_trip(body, |b| Note::parse(&b), encode_json),
+        10 => check_round_trip(body, |b| ParticipantNote::parse(&b), encode_json),
         11 => check_restored(&body),
         12 => check_round_trip(body, Probe::decode, |v| Ok(v.encode())),
         13 => check_round_trip(body, ProbeResult::decode, |v| Ok(v.encode())),

@@ -149,8 +149,11 @@ pub async fn draw(
     let mut sink = PictureSink::open(output, kind, size, &request.track)?;
     let color_map = color_map(&request.picture)?;
     // Annotations lie behind transparent parts of the volume.
-    let pixels =
-        if request.is_annotated || kind == PictureFileKind::Exr { PixelPrecision::Full } else { PixelPrecision::Rgb8 };
+    let pixels = if request.is_annotated || kind == PictureFileKind::Exr {
+        PixelPrecision::Full
+    } else {
+        PixelPrecision::Rgb8
+    };
     let film = FilmRequest {
         views,
         color_map,

@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use super::lanes::Offsets;
+use super::lanes::PairOffsets;
 
 /// Loads four 32-bit values, each holding two of 16 bits.
 ///

@@ -24,7 +24,7 @@ mod neon;
 mod probe;
 mod scalar;
 
-/// A set of vector instructions that the caster knows. All draw the same picture; see [`crate::cast_with`].
+/// Set of vector instructions that the caster supports. All draw the same picture; see [`crate::cast_with`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Instructions {
@@ -114,7 +114,7 @@ macro_rules! each_axis {
     };
 }
 pub(crate) use each_axis;
-pub(crate) use lanes::{FAR, Job, LANES, Offsets, READ_AHEAD, Simd, Step};
+pub(crate) use lanes::{FAR, LANES, PairOffsets, READ_AHEAD, Simd, SimdJob, SimdStep};
 
 #[cfg(test)]
 mod tests;
