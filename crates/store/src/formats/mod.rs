@@ -1,4 +1,4 @@
-//! File formats: one module for each, found by the first bytes of a file.
+//! File formats: one module for each, listed in `registry`.
 
 pub(crate) mod amr;
 pub(crate) mod common;
@@ -11,5 +11,6 @@ pub(crate) mod nrrd;
 pub(crate) mod open;
 pub(crate) mod raw;
 pub(crate) mod recognize;
+pub(crate) mod registry;
 pub(crate) mod synthetic;
 pub(crate) mod zarr;

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use array::Result;
 
-use crate::formats::open::{HEAD_BYTES, KINDS};
-use crate::{OpenOptions, formats::amr, formats::zarr};
+use crate::OpenOptions;
+use crate::formats::registry::{DIRECTORY_FORMATS, HEAD_BYTES, format_of_head, format_of_name};
 
 /// Bytes looked at first: most files show there what they are.
 const FIRST_BYTES: u64 = 4 << 10;
@@ -21,10 +21,12 @@ const FIRST_BYTES: u64 = 4 << 10;
 /// `Io`, `Denied`, `NotFound`.
 pub fn recognise(path: &Path, options: &OpenOptions) -> Result<Option<&'static str>> {
     if std::fs::metadata(path)?.is_dir() {
-        if zarr::recognises(path) {
-            return Ok(Some("Zarr"));
+        for format in DIRECTORY_FORMATS {
+            if (format.recognizes)(path, options)? {
+                return Ok(Some(format.name));
+            }
         }
-        return Ok(amr::recognises_directory(path, options)?.then_some("mesh"));
+        return Ok(None);
     }
     let mut file = File::open(path)?;
     let mut head = Vec::new();
@@ -32,16 +34,13 @@ pub fn recognise(path: &Path, options: &OpenOptions) -> Result<Option<&'static s
     if head.is_empty() {
         return Ok(None);
     }
-    let by_bytes = |head: &[u8]| KINDS.iter().find(|kind| (kind.recognises)(head)).map(|kind| kind.name);
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let by_name = KINDS.iter().find(|kind| kind.endings.iter().any(|ending| name.ends_with(ending)));
-    if let Some(found) = by_bytes(&head).or(by_name.map(|kind| kind.name)) {
-        return Ok(Some(found));
+    if let Some(format) = format_of_head(&head).or_else(|| format_of_name(path)) {
+        return Ok(Some(format.name));
     }
     if head.len() as u64 == FIRST_BYTES {
         file.take(HEAD_BYTES as u64 - FIRST_BYTES).read_to_end(&mut head)?;
     }
-    Ok(by_bytes(&head))
+    Ok(format_of_head(&head).map(|format| format.name))
 }
 
 /// File that describes data in other files beside it.
