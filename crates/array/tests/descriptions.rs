@@ -63,7 +63,7 @@ fn a_large_integer_is_missing_only_where_it_is_the_fill_value() {
     let decoding =
         |missing| Decoding { missing: vec![missing], ..Decoding::identity("<i8".parse().unwrap()) };
     let big = 1i64 << 60;
-    // Read from JSON, where 2^60 has no sign, and doubles hold no neighbours.
+    // Read from JSON, where 2^60 has no sign, and doubles hold no neighbors.
     let fill: Scalar = serde_json::from_str(&serde_json::to_string(&Scalar::Signed(big)).unwrap()).unwrap();
     assert!(decoding(fill).is_missing(Scalar::Signed(big)));
     assert!(!decoding(fill).is_missing(Scalar::Signed(big + 1)));

@@ -315,7 +315,7 @@ impl<V: Shared> Table<V> {
                 let before = merged(waiters);
                 waiters.insert(waiter, urgency);
                 self.counters.joined += 1;
-                self.reprioritise(key, before);
+                self.reprioritize(key, before);
             }
             Some((Stage::Releasing { .. }, _)) | None => {
                 self.enqueue(key, waiter, urgency, bound_bytes.saturating_add(ENTRY_BYTES));
@@ -360,7 +360,7 @@ impl<V: Shared> Table<V> {
         let before = merged(&entry.waiters);
         if let Some(mine) = entry.waiters.get_mut(&waiter) {
             *mine = urgency;
-            self.reprioritise(key, before);
+            self.reprioritize(key, before);
         }
     }
 
@@ -371,7 +371,7 @@ impl<V: Shared> Table<V> {
             return;
         }
         if !entry.waiters.is_empty() {
-            self.reprioritise(key, before);
+            self.reprioritize(key, before);
             return;
         }
         if let Some((ticket, _)) = self.forget(key) {
@@ -398,7 +398,7 @@ impl<V: Shared> Table<V> {
     }
 
     /// Passes the waiters' urgency on where it changed.
-    fn reprioritise(&mut self, key: BlockKey, before: Option<Urgency>) {
+    fn reprioritize(&mut self, key: BlockKey, before: Option<Urgency>) {
         let Some(entry) = self.entries.get_mut(&key) else { return };
         let Some(urgency) = merged(&entry.waiters).filter(|now| Some(*now) != before) else { return };
         match &mut entry.stage {

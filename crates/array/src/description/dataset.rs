@@ -181,7 +181,7 @@ impl Decoding {
 #[inline]
 fn same(a: Scalar, b: Scalar) -> bool {
     match (a.integer(), b.integer()) {
-        // As integers: beyond 2^53 doubles would take neighbours for it. JSON may have changed signed into unsigned.
+        // As integers: beyond 2^53 doubles would take neighbors for it. JSON may have changed signed into unsigned.
         (Some(x), Some(y)) => x == y,
         _ => a.as_f64() == b.as_f64() || (a.as_f64().is_nan() && b.as_f64().is_nan()),
     }

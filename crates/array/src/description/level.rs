@@ -31,7 +31,7 @@ impl LevelOrigin {
 
 /// An affine map, row-major: `world = m[..][0..3] * [x, y, z] + m[..][3]`.
 ///
-/// Input are voxel indices in the order x, y, z (fastest first); voxel `i`'s centre is at index `i`.
+/// Input are voxel indices in the order x, y, z (fastest first); voxel `i`'s center is at index `i`.
 /// Output is world space: right-handed, RAS-oriented where the format knows. Floats compare by
 /// [`same_float`](crate::same_float).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -29,7 +29,7 @@ pub struct AxisRange {
 }
 
 impl AxisRange {
-    /// `count` neighbouring elements from `start`.
+    /// `count` neighboring elements from `start`.
     #[must_use]
     pub const fn contiguous(start: u64, count: u64) -> Self {
         Self { start, count, step: 1 }

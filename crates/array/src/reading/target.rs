@@ -46,7 +46,7 @@ impl Buffer {
 
     fn into_vec(self) -> Vec<u8> {
         let this = std::mem::ManuallyDrop::new(self);
-        // SAFETY: allocated as a vector of bytes of this capacity would be, all of it initialised; not freed yet.
+        // SAFETY: allocated as a vector of bytes of this capacity would be, all of it initialized; not freed yet.
         unsafe { Vec::from_raw_parts(this.start.as_ptr(), this.size_bytes, this.size_bytes) }
     }
 }

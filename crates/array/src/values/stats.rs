@@ -1,7 +1,7 @@
 //! Statistics of decoded values: count, extremes, mean and a histogram, gathered in one pass and mergeable.
 //!
 //! The histogram needs no range beforehand: its bins are a power of two wide and lie at multiples of that
-//! width; when a value falls outside, neighbouring bins are joined until it fits. So the result does not
+//! width; when a value falls outside, neighboring bins are joined until it fits. So the result does not
 //! depend on the order in which blocks arrive, and integers of a small range get one bin each.
 
 use serde::{Deserialize, Serialize};

@@ -239,7 +239,7 @@ impl FolderScan<'_> {
         let known = self.folder.seen.remove(&entry.path).filter(|(then, _)| *then == state);
         let seen = match known {
             Some((_, seen)) => seen,
-            None => match store::recognise(&entry.path, &self.folder.options) {
+            None => match store::recognize(&entry.path, &self.folder.options) {
                 Ok(Some(format)) => Recognized::Data(format),
                 Ok(None) if entry.about.is_file() && entry.about.len() == 0 => {
                     Recognized::None("it is empty".into())

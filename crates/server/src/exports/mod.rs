@@ -393,7 +393,7 @@ async fn as_folder(location: &Location) -> Option<PathBuf> {
     let path = path.clone();
     let look = move || {
         let is_plain =
-            path.is_dir() && !matches!(store::recognise(&path, &store::OpenOptions::default()), Ok(Some(_)));
+            path.is_dir() && !matches!(store::recognize(&path, &store::OpenOptions::default()), Ok(Some(_)));
         is_plain.then_some(path)
     };
     tokio::task::spawn_blocking(look).await.ok().flatten()

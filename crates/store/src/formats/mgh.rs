@@ -1,7 +1,7 @@
 //! FreeSurfer's volumes and surfaces: `.mgh`, and `.mgz`, which is the same packed by gzip. Always big-endian.
 //!
 //! The fastest axis is named first; descriptions here name it last, which is nibabel's data transposed. World space is RAS,
-//! in millimetres, as nibabel makes it of the header. What follows the voxels (times of repetition, the scanner's words) is
+//! in millimeters, as nibabel makes it of the header. What follows the voxels (times of repetition, the scanner's words) is
 //! not read.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const CORONAL: [[f32; 3]; 3] = [[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0
 /// `Corrupt`, `Unsupported`: what was expected of the header and what was found.
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFile> {
     let head = file.head(PACKED_HEAD_BYTES)?;
-    let is_packed = gzip::recognises(&head);
+    let is_packed = gzip::recognizes(&head);
     let head = if is_packed { gzip::peek(&head, HEADER_BYTES) } else { head };
     let mut header = Header::parse(&head)?;
     let warnings = header.repair_space();

@@ -1,7 +1,7 @@
 //! numpy's `.npy` files: a short header that is a Python dictionary, then the elements.
 //!
 //! Arrays in Fortran order are read as numpy reads them, their axes in the order of their shape. Complex numbers are two
-//! arrays, `NAME.r` and `NAME.i`. Bytes whose last axis has three or four elements are the colours of an image. Not read: structured types, Python objects, texts and dates. The format: NumPy
+//! arrays, `NAME.r` and `NAME.i`. Bytes whose last axis has three or four elements are the colors of an image. Not read: structured types, Python objects, texts and dates. The format: NumPy
 //! Enhancement Proposal 1.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const MAX_HEADER_BYTES: usize = 64 << 10;
 const MAX_PREFIX_BYTES: usize = 12;
 
 /// Whether these are the first bytes of such a file.
-pub(crate) fn recognises(head: &[u8]) -> bool {
+pub(crate) fn recognizes(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
 
@@ -41,10 +41,10 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
         if parts == 1 { vec![name.to_owned()] } else { vec![format!("{name}.r"), format!("{name}.i")] };
     let placed = names.iter().zip(whole.members(parts)).map(|(name, place)| {
         let axes = describe::guessed_axes_of(dtype, &shape);
-        let colours = axes.last().filter(|axis| axis.kind == AxisKind::Channel).and(shape.last().copied());
+        let colors = axes.last().filter(|axis| axis.kind == AxisKind::Channel).and(shape.last().copied());
         let mut info = describe::array(name, dtype, axes, &shape, None);
-        if let Some(parts) = colours {
-            info.attributes.insert("channels".into(), describe::colour_names(parts));
+        if let Some(parts) = colors {
+            info.attributes.insert("channels".into(), describe::color_names(parts));
         }
         Placed { info, place, store: Arc::clone(&store), access }
     });

@@ -19,7 +19,7 @@ const FIRST_BYTES: u64 = 4 << 10;
 ///
 /// # Errors
 /// `Io`, `Denied`, `NotFound`.
-pub fn recognise(path: &Path, options: &OpenOptions) -> Result<Option<&'static str>> {
+pub fn recognize(path: &Path, options: &OpenOptions) -> Result<Option<&'static str>> {
     if std::fs::metadata(path)?.is_dir() {
         for format in DIRECTORY_FORMATS {
             if (format.recognizes)(path, options)? {
@@ -102,7 +102,7 @@ mod tests {
             let path = dir.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, bytes).unwrap();
-            recognise(&path, &options).unwrap()
+            recognize(&path, &options).unwrap()
         };
         assert_eq!(at("notes.txt", b"words"), None);
         assert_eq!(at("empty.nc", b""), None);
@@ -113,8 +113,8 @@ mod tests {
         behind.resize(8192, 0);
         assert_eq!(at("user_block", &behind), Some("HDF5"));
         at("store/zarr.json", b"{}");
-        assert_eq!(recognise(&dir.path().join("store"), &options).unwrap(), Some("Zarr"));
-        assert_eq!(recognise(dir.path(), &options).unwrap(), None);
+        assert_eq!(recognize(&dir.path().join("store"), &options).unwrap(), Some("Zarr"));
+        assert_eq!(recognize(dir.path(), &options).unwrap(), None);
     }
 
     #[test]

@@ -43,28 +43,28 @@ pub(crate) const FILE_FORMATS: &[FileFormat] = &[
     FileFormat {
         name: "HDF5",
         listed: &["HDF5"],
-        recognizes: |head| hdf5::recognises(head, ""),
+        recognizes: |head| hdf5::recognizes(head, ""),
         endings: &[".h5", ".hdf5", ".he5", ".nc4"],
         open: |file, options| Ok(amr::over(Arc::new(hdf5::open(file, options)?))),
     },
     FileFormat {
         name: "NetCDF-3",
         listed: &["NetCDF-3"],
-        recognizes: netcdf3::recognises,
+        recognizes: netcdf3::recognizes,
         endings: &[".nc", ".cdf", ".nc3"],
         open: |file, options| Ok(Arc::new(netcdf3::open(file, options)?)),
     },
     FileFormat {
         name: "NRRD",
         listed: &["NRRD"],
-        recognizes: nrrd::recognises,
+        recognizes: nrrd::recognizes,
         endings: &[".nrrd", ".nhdr"],
         open: |file, options| Ok(Arc::new(nrrd::open(file, options)?)),
     },
     FileFormat {
         name: "NIfTI",
         listed: &["NIfTI", "Analyze"],
-        recognizes: nifti::recognises,
+        recognizes: nifti::recognizes,
         endings: &[".nii", ".nii.gz", ".hdr", ".hdr.gz", ".img", ".img.gz"],
         open: |file, options| Ok(Arc::new(nifti::open(file, options)?)),
     },
@@ -78,7 +78,7 @@ pub(crate) const FILE_FORMATS: &[FileFormat] = &[
     FileFormat {
         name: "NumPy",
         listed: &["NumPy"],
-        recognizes: npy::recognises,
+        recognizes: npy::recognizes,
         endings: &[".npy"],
         open: |file, options| Ok(Arc::new(npy::open(file, options)?)),
     },
@@ -92,7 +92,7 @@ pub(crate) const FILE_FORMATS: &[FileFormat] = &[
     FileFormat {
         name: "Zarr",
         listed: &[],
-        recognizes: zarr::recognises_archive,
+        recognizes: zarr::recognizes_archive,
         endings: &[".zip"],
         open: |file, options| Ok(Arc::new(zarr::open_archive(file, options)?)),
     },
@@ -109,9 +109,9 @@ pub(crate) const FILE_FORMATS: &[FileFormat] = &[
 pub(crate) const DIRECTORY_FORMATS: &[DirectoryFormat] = &[
     DirectoryFormat {
         name: "Zarr",
-        recognizes: |path, _| Ok(zarr::recognises(path)),
+        recognizes: |path, _| Ok(zarr::recognizes(path)),
         open: |path, options| {
-            if !zarr::recognises(path) {
+            if !zarr::recognizes(path) {
                 return Ok(None);
             }
             Ok(Some(Arc::new(zarr::open(path, options).map_err(|e| e.context("Zarr"))?)))
@@ -119,7 +119,7 @@ pub(crate) const DIRECTORY_FORMATS: &[DirectoryFormat] = &[
     },
     DirectoryFormat {
         name: "mesh",
-        recognizes: amr::recognises_directory,
+        recognizes: amr::recognizes_directory,
         open: |path, options| match amr::open_directory(path, options)? {
             Some(mesh) => Ok(Some(Arc::new(mesh))),
             None => Ok(None),

@@ -1,5 +1,5 @@
 //! Small reads that are wanted at the same time: a storage thread makes many of them in one job, in the order in which
-//! they lie in the file, and tells of all of them at once; neighbours in a flat file come by one request. It knows no
+//! they lie in the file, and tells of all of them at once; neighbors in a flat file come by one request. It knows no
 //! formats.
 
 use std::cmp::Ordering;
@@ -232,7 +232,7 @@ impl Together {
             let same = self.unread.iter().map(|read| &read.request);
             let same = same.take_while(|r| (r.array, r.level) == (array, level));
             let next = same.map_while(|r| flat.stretch(&r.selection));
-            // What is wrong with a neighbour is its own affair: then each is read by itself.
+            // What is wrong with a neighbor is its own affair: then each is read by itself.
             *window = Window::over(flat, &stretch, next, &self.cancel).ok().flatten();
         }
         match window.as_ref().filter(|window| window.covers(flat, &stretch)) {
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_come_by_one_request_and_small_gaps_with_them() {
+    fn neighbors_come_by_one_request_and_small_gaps_with_them() {
         check_requests((0..1_000).rev(), (5, 1_000 * 4096), "one request per job, no byte twice");
         check_requests((0..200).map(|n| n * 2 % 199), (1, 199 * 4096), "in any order, also the same twice");
         check_requests((0..100).map(|n| n * 2), (1, 199 * 4096), "gaps of a page are read");

@@ -52,7 +52,7 @@ pub(crate) fn is_far(ranges: &[Range<u64>], is_in_memory: impl Fn(u64) -> bool) 
     looked_at.into_iter().any(|range| !is_in_memory(range.start))
 }
 
-/// The pages that hold these bytes: neighbours in one stretch, in the order given.
+/// The pages that hold these bytes: neighbors in one stretch, in the order given.
 pub(crate) fn pages(ranges: &[Range<u64>]) -> impl Iterator<Item = Range<u64>> {
     let mut rest = ranges.iter().filter(|range| !range.is_empty()).map(|range| {
         range.start / PAGE_BYTES * PAGE_BYTES..range.end.div_ceil(PAGE_BYTES).saturating_mul(PAGE_BYTES)
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_neighbours_are_fetched_together() {
+    fn pages_of_neighbors_are_fetched_together() {
         let of = |ranges: &[Range<u64>]| pages(ranges).collect::<Vec<_>>();
         assert_eq!(of(&[10..20, 5_000..5_001, 12_300..12_301]), [0..8192, 12_288..16_384]);
         assert_eq!(of(&[8_000..9_000, 100..200, 9_000..9_001]), [4096..12_288, 0..4096, 8192..12_288]);

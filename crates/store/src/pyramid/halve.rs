@@ -1,7 +1,7 @@
 //! Halving a dense box of voxels: the mean or the most frequent of each group of up to 2 x 2 x 2.
 //!
 //! Only voxels that exist count: neither missing nor NaN. A group without any keeps its first voxel as it
-//! is, which is missing or NaN too. Means of integers are exact and rounded half up (towards positive
+//! is, which is missing or NaN too. Means of integers are exact and rounded half up (toward positive
 //! infinity); means of floats are summed in double precision. A mean that happens to be a missing value gives
 //! way to the first voxel that exists. Among the most frequent labels the smallest wins.
 

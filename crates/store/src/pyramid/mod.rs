@@ -3,7 +3,7 @@
 //! [`Levels`] is a source over a [`FormatSource`]. Stored levels pass through. Beyond the coarsest stored one it adds
 //! levels of half the size along the axes of space, until none of these is longer than 64 voxels: means, or the
 //! most frequent label (see `halve.rs` for what exactly). For arrays that lie flat in a file it also offers *sampled*
-//! levels of the same factors: every n-th voxel, one strided read per block, labelled as what they are, so that a first
+//! levels of the same factors: every n-th voxel, one strided read per block, labeled as what they are, so that a first
 //! picture of a large file costs little. A mesh's level of *corners* of blocks, where a format gives one, comes last, after
 //! these. Nothing is made before somebody wants it; to have all levels made, want
 //! the blocks of the coarsest one with low priority.

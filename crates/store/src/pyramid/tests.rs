@@ -339,7 +339,7 @@ fn levels_lie_where_their_voxels_are() {
         (LevelOrigin::Sampled, vec![2, 13, 1, 38], vec![1.0, 8.0, 1.0, 8.0]),
     ];
     assert_eq!(found, expected);
-    // Voxel 0 of the third mean level is the centre of level-0 voxels 0 to 7: 3.5.
+    // Voxel 0 of the third mean level is the center of level-0 voxels 0 to 7: 3.5.
     assert_eq!(array.levels[3].world_from_voxel.apply([0.0; 3]), [11.75, 20.0, 37.0]);
     assert_eq!(array.levels[3].world_from_voxel.spacing(), [4.0, 3.0, 16.0]);
     // The sample of a group of 8 is its voxel 3.

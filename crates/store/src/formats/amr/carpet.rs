@@ -14,7 +14,7 @@ use std::sync::Arc;
 use array::{ArrayInfo, Attribute, Attributes, Axis, AxisKind, Coordinates, Error, Result, Scalar};
 
 use super::composite::Place;
-use super::grids::{Centring, Grids, Told};
+use super::grids::{Centering, Grids, Told};
 use super::{Field, Step};
 use crate::Format;
 
@@ -136,14 +136,14 @@ fn field(name: &str, steps: &[(u64, Components)]) -> Result<Field> {
 /// Places the components of each time on lattices: as vertices where levels share them, else as cells.
 fn grids(steps: &[(u64, Components)], item_bytes: usize) -> Result<Vec<Grids>> {
     let vertices: Vec<&[Told]> = steps.iter().map(|(_, components)| components.told.as_slice()).collect();
-    let mut grids = Grids::at_times(&vertices, Centring::Vertices, item_bytes).or_else(|error| {
+    let mut grids = Grids::at_times(&vertices, Centering::Vertices, item_bytes).or_else(|error| {
         let around = |told: &Told| Told {
             lower: [0, 1, 2].map(|axis| told.lower[axis] - told.spacing[axis] / 2.0),
             ..*told
         };
         let cells: Vec<Vec<Told>> = vertices.iter().map(|told| told.iter().map(around).collect()).collect();
         let cells: Vec<&[Told]> = cells.iter().map(Vec::as_slice).collect();
-        Grids::at_times(&cells, Centring::Cells, item_bytes).map_err(|_| error)
+        Grids::at_times(&cells, Centering::Cells, item_bytes).map_err(|_| error)
     })?;
     for (grids, (_, components)) in grids.iter_mut().zip(steps) {
         grids.share(&components.ghosts);

@@ -11,7 +11,7 @@
 use array::{AxisRange, DType, Level, LevelOrigin, Region, Result, Selection, Target};
 
 use super::composite::{Between, Reader, hole, resample};
-use super::grids::{Centring, Grids, MAX_GRIDS, Placed, Tier};
+use super::grids::{Centering, Grids, MAX_GRIDS, Placed, Tier};
 use crate::formats::common::describe;
 use crate::pyramid::COARSEST_SIDE;
 
@@ -44,7 +44,7 @@ impl Corners {
         let tier = grids.tiers.last()?;
         let all = tier.shape.iter().fold(1, |n: u64, &side| n.saturating_mul(side));
         let is_large = tier.shape.iter().any(|&side| side > COARSEST_SIDE);
-        let lattices = [0, 1, 2].map(|axis| Lattice::of(tier, axis, grids.centring));
+        let lattices = [0, 1, 2].map(|axis| Lattice::of(tier, axis, grids.centering));
         let samples = lattices.iter().fold(1, |n: u64, lattice| n.saturating_mul(lattice.count));
         let is_look = (LEAST_SAMPLES..=MAX_SAMPLES).contains(&samples) && samples <= all / LEAST_SAVING;
         let volume = |grid: &Placed| sides(grid).iter().map(|&side| u128::from(side)).product::<u128>();
@@ -114,14 +114,14 @@ impl Lattice {
         clippy::cast_sign_loss,
         reason = "at most as many as samples of the coarsest level"
     )]
-    fn of(tier: &Tier, axis: usize, centring: Centring) -> Self {
+    fn of(tier: &Tier, axis: usize, centering: Centering) -> Self {
         let mut sides: Vec<u64> = tier.grids.iter().map(|grid| grid.high[axis] - grid.low[axis]).collect();
         let middle = sides.len() / 2;
         let usual = if sides.is_empty() { 1 } else { *sides.select_nth_unstable(middle).1 };
         // Cells end half a cell beyond their middles; vertices are the ends.
-        let (length, side, first) = match centring {
-            Centring::Cells => (tier.shape[axis], usual, -BEYOND),
-            Centring::Vertices => (tier.shape[axis] - 1, usual.saturating_sub(1), 0.0),
+        let (length, side, first) = match centering {
+            Centering::Cells => (tier.shape[axis], usual, -BEYOND),
+            Centering::Vertices => (tier.shape[axis] - 1, usual.saturating_sub(1), 0.0),
         };
         if tier.shape[axis] == 1 {
             return Self { count: 1, first: 0.0, step: 1.0 };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use array::{ArrayInfo, Attribute, Attributes, Dataset, Error, Result};
 
 use super::composite::Place;
-use super::grids::{Centring, Grids, MAX_GRIDS, Told};
+use super::grids::{Centering, Grids, MAX_GRIDS, Told};
 use super::{Amr, Field, MAX_FILES, Step};
 use crate::{ByteStore, FileBytes, Format, OpenOptions, formats::hdf5};
 
@@ -17,7 +17,7 @@ pub(super) const ENDING: &str = ".hierarchy";
 const MAX_TEXT_BYTES: usize = 64 << 20;
 
 /// Whether a file begins as such a text does.
-pub(crate) fn recognises(head: &[u8]) -> bool {
+pub(crate) fn recognizes(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(&head[..head.len().min(256)]);
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let begins =
@@ -36,7 +36,7 @@ pub(crate) fn open(index: Arc<FileBytes>, options: &OpenOptions) -> Result<Amr> 
     let text = String::from_utf8_lossy(&index.head(MAX_TEXT_BYTES)?).into_owned();
     let grids = parse(&text)?;
     let told: Vec<Told> = grids.iter().map(|grid| grid.told).collect();
-    let placed = Arc::new(Grids::new(&told, Centring::Cells, size_of::<f64>())?);
+    let placed = Arc::new(Grids::new(&told, Centering::Cells, size_of::<f64>())?);
     let mut files: Vec<(&str, Arc<dyn Format>)> = Vec::new();
     let mut file_of = Vec::with_capacity(grids.len());
     for grid in &grids {
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn grids_are_told_in_text() {
-        assert!(recognises(TEXT.as_bytes()) && !recognises(b"GridRank = 3\n"));
+        assert!(recognizes(TEXT.as_bytes()) && !recognizes(b"GridRank = 3\n"));
         let told = Told { lower: [0.0; 3], spacing: [0.0625; 3], count: [4, 8, 16] };
         let found = parse(TEXT).unwrap();
         assert_eq!((found[0].number, found[0].file.as_str()), (1, "run.cpu0000"));

@@ -9,7 +9,7 @@ use array::{
 };
 
 use super::composite::{Place, is_interpolated};
-use super::grids::{Centring, Grids, MAX_GRIDS, Told};
+use super::grids::{Centering, Grids, MAX_GRIDS, Told};
 use super::{Field, Step};
 use crate::{Cancel, Format};
 
@@ -34,7 +34,7 @@ pub(super) fn fields(file: &dyn Format) -> Result<Vec<Field>> {
     let Some(cells) = cells(&dataset, blocks) else { return Ok(Vec::new()) };
     let corners = read(file, boxes, info)?;
     let told: Vec<Told> = corners.chunks_exact(6).map(|block| told(block, cells)).collect();
-    let grids = Arc::new(Grids::new(&told, Centring::Cells, size_of::<f64>())?);
+    let grids = Arc::new(Grids::new(&told, Centering::Cells, size_of::<f64>())?);
     let places = |array| (0..blocks).map(|block| Place { file: 0, array, entry: Some(block) }).collect();
     let field = |(array, info): (u32, &ArrayInfo)| Field {
         name: info.name.clone(),

@@ -23,7 +23,7 @@ const MAX_LEVEL_BYTES: u128 = 1 << 62;
 
 /// Location of samples in the mesh: cell centers or vertices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Centring {
+pub(super) enum Centering {
     /// The middle of a cell: coarse cells hold whole finer ones.
     Cells,
     /// A corner of cells: every coarse sample is also one of the finer lattice.
@@ -86,7 +86,7 @@ impl Tier {
 #[derive(Clone, Debug)]
 pub(super) struct Grids {
     pub(super) tiers: Vec<Tier>,
-    pub(super) centring: Centring,
+    pub(super) centering: Centering,
     /// Finer levels that had to be left out, as the whole domain in their cells is too large to be described.
     pub(super) left_out: usize,
     lower: [f64; 3],
@@ -99,8 +99,8 @@ impl Grids {
     ///
     /// # Errors
     /// `Corrupt` when there are none, or one is empty or lies on no lattice; `TooLarge` beyond the limits.
-    pub(super) fn new(told: &[Told], centring: Centring, item_bytes: usize) -> Result<Self> {
-        Self::at_times(&[told], centring, item_bytes)?
+    pub(super) fn new(told: &[Told], centering: Centering, item_bytes: usize) -> Result<Self> {
+        Self::at_times(&[told], centering, item_bytes)?
             .pop()
             .ok_or_else(|| Error::internal("a mesh at no time"))
     }
@@ -109,7 +109,7 @@ impl Grids {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub(super) fn at_times(told: &[&[Told]], centring: Centring, item_bytes: usize) -> Result<Vec<Self>> {
+    pub(super) fn at_times(told: &[&[Told]], centering: Centering, item_bytes: usize) -> Result<Vec<Self>> {
         let most = told.iter().map(|told| told.len()).max().unwrap_or(0);
         let all: usize = told.iter().map(|told| told.len()).sum();
         if most > MAX_GRIDS || all > MAX_GRIDS_OF_ALL_TIMES {
@@ -117,7 +117,7 @@ impl Grids {
                 "expected at most {MAX_GRIDS} grids, and {MAX_GRIDS_OF_ALL_TIMES} at all times, found {most} and {all}"
             )));
         }
-        let whole = Self::of_all(&told.concat(), centring, item_bytes)?;
+        let whole = Self::of_all(&told.concat(), centering, item_bytes)?;
         let mut before = 0;
         let at_time = |told: &&[Told]| {
             let numbers = before..before + told.len();
@@ -159,7 +159,7 @@ impl Grids {
         }
     }
 
-    fn of_all(told: &[Told], centring: Centring, item_bytes: usize) -> Result<Self> {
+    fn of_all(told: &[Told], centering: Centering, item_bytes: usize) -> Result<Self> {
         if let Some(odd) = told.iter().find(|grid| !grid.is_legal()) {
             return Err(Error::corrupt(format!(
                 "expected grids with samples at finite places, found {odd:?}"
@@ -182,7 +182,7 @@ impl Grids {
             || told.iter().zip(&by_tier).filter(|(_, ratio)| **ratio == coarsest).map(|(grid, _)| grid);
         let lower = [0, 1, 2].map(|a| base().fold(f64::INFINITY, |least, g| g.lower[a].min(least)));
         let upper = [0, 1, 2].map(|a| base().fold(f64::NEG_INFINITY, |most, g| g.upper(a).max(most)));
-        let mut grids = Self { tiers: Vec::new(), centring, left_out: 0, lower, spacing };
+        let mut grids = Self { tiers: Vec::new(), centering, left_out: 0, lower, spacing };
         let cells = grids.on_lattice(upper, [1; 3])?;
         for ratio in ratios {
             let Some(shape) = grids.shape(cells, ratio) else {
@@ -218,10 +218,12 @@ impl Grids {
     fn shape(&self, cells: [u64; 3], ratio: [u64; 3]) -> Option<[u64; 3]> {
         let mut shape = [0; 3];
         for axis in 0..3 {
-            let fine = match self.centring {
-                Centring::Cells => cells[axis].checked_mul(ratio[axis])?,
+            let fine = match self.centering {
+                Centering::Cells => cells[axis].checked_mul(ratio[axis])?,
                 // `upper` is one step beyond the last vertex.
-                Centring::Vertices => cells[axis].checked_sub(1)?.checked_mul(ratio[axis])?.checked_add(1)?,
+                Centering::Vertices => {
+                    cells[axis].checked_sub(1)?.checked_mul(ratio[axis])?.checked_add(1)?
+                }
             };
             #[expect(clippy::cast_precision_loss, reason = "compared with a bound")]
             let fits = fine as f64 <= MAX_CELLS;
@@ -283,9 +285,9 @@ impl Grids {
     #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
     pub(super) fn along(&self, tier: usize, axis: usize) -> (f64, f64) {
         let step = self.spacing[axis] / self.tiers[tier].ratio[axis] as f64;
-        let first = match self.centring {
-            Centring::Cells => self.lower[axis] + step / 2.0,
-            Centring::Vertices => self.lower[axis],
+        let first = match self.centering {
+            Centering::Cells => self.lower[axis] + step / 2.0,
+            Centering::Vertices => self.lower[axis],
         };
         (step, first)
     }
@@ -300,7 +302,7 @@ impl Grids {
     /// vertices themselves.
     #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
     pub(super) fn corners(&self, tier: usize, low: [u64; 3], high: [u64; 3]) -> [[f64; 3]; 2] {
-        let beyond = u64::from(self.centring == Centring::Vertices);
+        let beyond = u64::from(self.centering == Centering::Vertices);
         let step = |axis: usize| self.spacing[axis] / self.tiers[tier].ratio[axis] as f64;
         [low, high.map(|end| end - beyond)]
             .map(|corner| [2, 1, 0].map(|axis| self.lower[axis] + step(axis) * corner[axis] as f64))
@@ -310,9 +312,9 @@ impl Grids {
     /// axis. `step` is the refinement ratio of the two levels.
     #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
     pub(super) fn in_coarser(&self, step: u64, index: u64) -> f64 {
-        match self.centring {
-            Centring::Cells => (index as f64 + 0.5) / step as f64 - 0.5,
-            Centring::Vertices => index as f64 / step as f64,
+        match self.centering {
+            Centering::Cells => (index as f64 + 0.5) / step as f64 - 0.5,
+            Centering::Vertices => index as f64 / step as f64,
         }
     }
 }
@@ -373,7 +375,7 @@ mod tests {
             sane in prop::collection::vec((0u32..9, -2i32..9, 0u64..9), 0..6),
             is_cells: bool,
         ) {
-            let centring = if is_cells { Centring::Cells } else { Centring::Vertices };
+            let centering = if is_cells { Centering::Cells } else { Centering::Vertices };
             let odd = told.into_iter().map(|(lower, spacing, count)| Told { lower, spacing, count });
             let near = sane.into_iter().map(|(halved, lower, count)| Told {
                 lower: [f64::from(lower) / 2.0; 3],
@@ -381,7 +383,7 @@ mod tests {
                 count: [count; 3],
             });
             for told in [odd.clone().chain(near.clone()).collect::<Vec<_>>(), near.collect()] {
-                let Ok(grids) = Grids::new(&told, centring, 8) else { continue };
+                let Ok(grids) = Grids::new(&told, centering, 8) else { continue };
                 for tier in &grids.tiers {
                     let fits = |g: &Placed| (0..3).all(|a| g.low[a] < g.high[a] && g.high[a] <= tier.shape[a]);
                     prop_assert!(tier.grids.iter().all(fits));
@@ -398,7 +400,7 @@ mod tests {
     fn grids_lie_on_the_lattices_of_their_levels_the_finest_first() {
         let base = told([-1.0; 3], 0.25, [8; 3]);
         let fine = told([-0.5, 0.0, 0.0], 0.125, [4, 6, 8]);
-        let grids = Grids::new(&[base, fine], Centring::Cells, 4).unwrap();
+        let grids = Grids::new(&[base, fine], Centering::Cells, 4).unwrap();
         assert_eq!(grids.tiers.iter().map(|t| t.shape).collect::<Vec<_>>(), [[16; 3], [8; 3]]);
         assert_eq!(
             grids.tiers[0].grids,
@@ -414,7 +416,7 @@ mod tests {
     fn vertices_of_a_coarse_level_are_also_vertices_of_the_finer() {
         let base = told([0.0; 3], 8.0, [5; 3]);
         let fine = told([8.0; 3], 4.0, [5; 3]);
-        let grids = Grids::new(&[base, fine], Centring::Vertices, 8).unwrap();
+        let grids = Grids::new(&[base, fine], Centering::Vertices, 8).unwrap();
         assert_eq!(grids.tiers.iter().map(|t| t.shape).collect::<Vec<_>>(), [[9; 3], [5; 3]]);
         assert_eq!(grids.tiers[0].grids[0].low, [2; 3]);
         assert_eq!(grids.world_from_voxel(0).apply([2.0; 3]), [8.0; 3]);
@@ -422,7 +424,7 @@ mod tests {
 
     #[test]
     fn what_is_no_mesh_is_told() {
-        let new = |told: &[Told]| Grids::new(told, Centring::Cells, 4).map(|_| ()).unwrap_err().to_string();
+        let new = |told: &[Told]| Grids::new(told, Centering::Cells, 4).map(|_| ()).unwrap_err().to_string();
         let base = told([0.0; 3], 1.0, [8; 3]);
         assert!(new(&[]).contains("found none"));
         assert!(new(&[base, told([0.3; 3], 0.5, [2; 3])]).contains("lattice"));
@@ -438,7 +440,7 @@ mod tests {
     fn levels_too_large_to_be_described_are_left_out() {
         let base = told([0.0; 3], 1.0, [256; 3]);
         let deep = told([0.0; 3], 1.0 / f64::from(1 << 20), [16; 3]);
-        let grids = Grids::new(&[base, told([0.0; 3], 0.5, [16; 3]), deep], Centring::Cells, 8).unwrap();
+        let grids = Grids::new(&[base, told([0.0; 3], 0.5, [16; 3]), deep], Centering::Cells, 8).unwrap();
         assert_eq!((grids.left_out, grids.tiers[0].shape), (1, [512; 3]));
     }
 }

@@ -34,7 +34,7 @@ use self::grids::Grids;
 use self::table::Table;
 use crate::{Access, Cancel, FileBytes, Format, OpenOptions, formats::common::describe, formats::hdf5};
 
-pub(crate) use self::enzo::{open as open_enzo, recognises as is_enzo};
+pub(crate) use self::enzo::{open as open_enzo, recognizes as is_enzo};
 
 /// Most files of one mesh.
 const MAX_FILES: usize = 1_024;
@@ -365,7 +365,7 @@ pub(crate) fn open_directory(path: &Path, options: &OpenOptions) -> Result<Optio
 ///
 /// # Errors
 /// `Io`, `Denied`.
-pub(crate) fn recognises_directory(path: &Path, options: &OpenOptions) -> Result<bool> {
+pub(crate) fn recognizes_directory(path: &Path, options: &OpenOptions) -> Result<bool> {
     let mut first: Option<String> = None;
     for entry in std::fs::read_dir(path)?.take(MAX_LISTED) {
         let Ok(name) = entry?.file_name().into_string() else { continue };

@@ -8,7 +8,7 @@ use array::{
 use futures::StreamExt;
 use proptest::prelude::*;
 
-use super::grids::{Centring, Told};
+use super::grids::{Centering, Told};
 use super::*;
 use crate::formats::hdf5::{NewHdf5, create_hdf5};
 use crate::{ByteStore, FormatSource, IoCounts, open, open_format};
@@ -17,7 +17,7 @@ use crate::{ByteStore, FormatSource, IoCounts, open, open_format};
 struct Made {
     dataset: Arc<Dataset>,
     told: Vec<Told>,
-    centring: Centring,
+    centering: Centering,
     value: fn([f64; 3]) -> f64,
 }
 
@@ -41,7 +41,7 @@ impl Format for Made {
     ) -> Result<()> {
         let Told { lower, spacing, count } = self.told[array as usize];
         selection.check(&count)?;
-        let middle = if self.centring == Centring::Cells { 0.5 } else { 0.0 };
+        let middle = if self.centering == Centering::Cells { 0.5 } else { 0.0 };
         let [z, y, x] = [0, 1, 2].map(|axis| {
             let range = selection.ranges()[axis];
             (0..range.count).map(move |i| lower[axis] + (range.index(i) as f64 + middle) * spacing[axis])
@@ -57,7 +57,7 @@ impl Format for Made {
 }
 
 /// A mesh of these grids.
-fn mesh(told: Vec<Told>, centring: Centring, value: fn([f64; 3]) -> f64) -> Result<Amr> {
+fn mesh(told: Vec<Told>, centering: Centering, value: fn([f64; 3]) -> f64) -> Result<Amr> {
     let dtype: DType = "f8".parse()?;
     let axes = || describe::guessed_axes(3);
     let arrays = told.iter().map(|grid| describe::array("grid", dtype, axes(), &grid.count, None)).collect();
@@ -72,13 +72,13 @@ fn mesh(told: Vec<Told>, centring: Centring, value: fn([f64; 3]) -> f64) -> Resu
         warnings: Vec::new(),
         groups: Vec::new(),
     };
-    let grids = Arc::new(Grids::new(&told, centring, 8)?);
+    let grids = Arc::new(Grids::new(&told, centering, 8)?);
     let places = (0u32..).take(told.len()).map(|array| Place { file: 0, array, entry: None }).collect();
     let name = "rho".to_owned();
     let steps = vec![Step { grids, places }];
     let (units, attributes) = (String::new(), Attributes::new());
     let field = Field { name, dtype, units, attributes, time: None, steps };
-    let file: Arc<dyn Format> = Arc::new(Made { dataset: Arc::new(dataset), told, centring, value });
+    let file: Arc<dyn Format> = Arc::new(Made { dataset: Arc::new(dataset), told, centering, value });
     Ok(Amr::of_files("mesh", "test", vec![file], vec![field]))
 }
 
@@ -97,8 +97,8 @@ fn linear([z, y, x]: [f64; 3]) -> f64 {
 }
 
 /// Grids of three levels over a domain of 8 cells of size 1 from -4 on, at random places.
-fn told(centring: Centring) -> impl Strategy<Value = Vec<Told>> {
-    let beyond = u64::from(centring == Centring::Vertices);
+fn told(centering: Centering) -> impl Strategy<Value = Vec<Told>> {
+    let beyond = u64::from(centering == Centering::Vertices);
     let base = Told { lower: [-4.0; 3], spacing: [1.0; 3], count: [8 + beyond; 3] };
     let grid = |cells: u64, spacing: f64| {
         let along = (0..cells, 1..cells).prop_map(move |(low, count)| (low, count.min(cells - low)));
@@ -131,9 +131,9 @@ proptest! {
     /// A linear function is the same on every level and between grids, whatever is read of it.
     #[test]
     fn every_element_is_read_once_or_interpolated(
-        told in told(Centring::Vertices), all in selection(&[33; 3]), level in 0u8..3,
+        told in told(Centering::Vertices), all in selection(&[33; 3]), level in 0u8..3,
     ) {
-        let amr = mesh(told, Centring::Vertices, linear).unwrap();
+        let amr = mesh(told, Centering::Vertices, linear).unwrap();
         let array = &amr.dataset().arrays[0];
         let shape = array.levels[usize::from(level)].shape.clone();
         let within = |(range, n): (&AxisRange, &u64)| AxisRange {
@@ -159,8 +159,8 @@ proptest! {
 
     /// Cells of a grid keep their values; those of the finest grids are what a read of them says.
     #[test]
-    fn what_lies_in_a_grid_is_read_as_it_is(told in told(Centring::Cells)) {
-        let amr = mesh(told.clone(), Centring::Cells, |[z, y, x]| (z * 7.0).sin() + y * x).unwrap();
+    fn what_lies_in_a_grid_is_read_as_it_is(told in told(Centering::Cells)) {
+        let amr = mesh(told.clone(), Centering::Cells, |[z, y, x]| (z * 7.0).sin() + y * x).unwrap();
         let grids = Arc::clone(&amr.fields[0].steps[0].grids);
         for (level, tier) in (0u8..).zip(&grids.tiers) {
             for grid in &tier.grids {
@@ -176,7 +176,7 @@ proptest! {
 async fn keeps_the_promises_of_a_source_and_says_what_is_not_covered() {
     let base = Told { lower: [0.0; 3], spacing: [1.0; 3], count: [64; 3] };
     let fine = Told { lower: [10.0; 3], spacing: [0.5; 3], count: [20; 3] };
-    let amr = Arc::new(mesh(vec![base, fine], Centring::Cells, linear).unwrap());
+    let amr = Arc::new(mesh(vec![base, fine], Centering::Cells, linear).unwrap());
     let dataset = amr.dataset();
     let source = FormatSource::new(amr);
     array::conformance::check_source(Arc::new(source.clone())).await;
@@ -231,8 +231,8 @@ fn grids_of(format: &dyn Format, field: u32) -> Vec<array::GridBox> {
 fn where_grids_lie_is_an_array_of_its_own() {
     let base = Told { lower: [0.0; 3], spacing: [1.0; 3], count: [64; 3] };
     let fine = Told { lower: [10.0, 11.0, 12.0], spacing: [0.5; 3], count: [20, 16, 12] };
-    for (centring, shrinks) in [(Centring::Cells, 0.0), (Centring::Vertices, 1.0)] {
-        let amr = mesh(vec![fine, base], centring, linear).unwrap();
+    for (centering, shrinks) in [(Centering::Cells, 0.0), (Centering::Vertices, 1.0)] {
+        let amr = mesh(vec![fine, base], centering, linear).unwrap();
         let grids = grids_of(&amr, 0);
         let whole = array::GridBox { level: 1, lower: [0.0; 3], upper: [64.0 - shrinks; 3] };
         let upper = [18.0, 19.0, 20.0].map(|upper| upper - 0.5 * shrinks);
@@ -358,7 +358,7 @@ fn corner_level(format: &dyn Format, array: u32) -> u8 {
 #[expect(clippy::cast_precision_loss, reason = "small")]
 fn each_sample_of_the_corners_is_the_outermost_cell_of_a_block() {
     let value = |[z, y, x]: [f64; 3]| ((z - 0.5) * 100.0 + y - 0.5) * 100.0 + x - 0.5;
-    let amr = mesh(blocks([4, 5, 6], [16; 3]), Centring::Cells, value).unwrap();
+    let amr = mesh(blocks([4, 5, 6], [16; 3]), Centering::Cells, value).unwrap();
     let info = &amr.dataset().arrays[0];
     let level = corner_level(&amr, 0);
     assert_eq!((level, &info.levels[1].shape[..]), (1, &[5, 6, 7][..]));
@@ -396,7 +396,7 @@ fn between_blocks_that_are_not_alike_corners_are_interpolated() {
     };
     let told = [part(0, 30), part(30, 22), part(52, 18)];
     let beside = told.map(|t| Told { lower: [t.lower[0], 20.0, 0.0], ..t });
-    let amr = mesh([told, beside].concat(), Centring::Vertices, linear).unwrap();
+    let amr = mesh([told, beside].concat(), Centering::Vertices, linear).unwrap();
     let info = &amr.dataset().arrays[0];
     assert!(
         !info.levels.iter().any(|level| level.origin == LevelOrigin::Corners),
@@ -405,7 +405,7 @@ fn between_blocks_that_are_not_alike_corners_are_interpolated() {
     let more: Vec<Told> = (0..12u64)
         .flat_map(|y| told.map(|t| Told { lower: [t.lower[0], (20 * y) as f64, 0.0], ..t }))
         .collect();
-    let amr = mesh(more, Centring::Vertices, linear).unwrap();
+    let amr = mesh(more, Centering::Vertices, linear).unwrap();
     let level = corner_level(&amr, 0);
     let info = &amr.dataset().arrays[0].levels[usize::from(level)];
     assert_eq!(info.shape, [4, 14, 2]);
@@ -423,7 +423,7 @@ fn small_meshes_and_single_blocks_have_no_level_of_corners() {
     // The last ones lie upon one another.
     let heap = [blocks([5; 3], [16; 3]), vec![blocks([1; 3], [80; 3])[0]; 4]].concat();
     for told in [blocks([4; 3], [16; 3]), blocks([1; 3], [128; 3]), blocks([80, 1, 1], [1, 2, 2]), heap] {
-        let amr = mesh(told, Centring::Cells, linear).unwrap();
+        let amr = mesh(told, Centering::Cells, linear).unwrap();
         assert_eq!(amr.dataset().arrays[0].levels.len(), 1);
     }
 }
@@ -432,7 +432,7 @@ fn small_meshes_and_single_blocks_have_no_level_of_corners() {
 async fn a_level_of_corners_comes_after_made_levels_and_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let told: Vec<Told> = blocks([5, 4, 6], [16; 3]);
-    let amr: Arc<dyn Format> = Arc::new(mesh(told, Centring::Cells, linear).unwrap());
+    let amr: Arc<dyn Format> = Arc::new(mesh(told, Centering::Cells, linear).unwrap());
     let options = OpenOptions { side_dir: Some(dir.path().to_owned()), ..OpenOptions::default() };
     let source = Arc::new(crate::Levels::new(FormatSource::new(Arc::clone(&amr)), &options));
     let dataset = source.describe().await.unwrap();

@@ -69,7 +69,7 @@ pub(crate) struct World {
 /// The axis-aligned map that regular coordinates give; index space on the other axes.
 ///
 /// Axes share a scale only where their units do. The units are those of x, else of y, else of z: an axis in another length is
-/// converted, an axis without units is taken to have them, and one that is no such length (degrees beside metres, time or
+/// converted, an axis without units is taken to have them, and one that is no such length (degrees beside meters, time or
 /// speed beside space) is drawn from 0 with steps of one cell of the others, which a note says.
 #[must_use]
 pub(crate) fn world_from_axes(axes: &[Axis]) -> World {
@@ -127,9 +127,9 @@ pub(crate) fn is_drawable(map: &[[f64; 4]; 3], sizes: [u64; 3]) -> bool {
     map.iter().flatten().all(|v| v.is_finite()) && dot(cross(x, y), z).abs() > MIN_VOLUME * scale
 }
 
-/// Names of an axis's colours, as the attribute `channels` says them: red, green, blue, and with four opacity.
+/// Names of an axis's colors, as the attribute `channels` says them: red, green, blue, and with four opacity.
 #[must_use]
-pub(crate) fn colour_names(parts: u64) -> Attribute {
+pub(crate) fn color_names(parts: u64) -> Attribute {
     let names = ["red", "green", "blue", "alpha"].map(str::to_owned);
     Attribute::Texts(names.into_iter().take(usize::try_from(parts).unwrap_or(usize::MAX)).collect())
 }
@@ -149,12 +149,12 @@ pub(crate) fn guessed_axes(count: usize) -> Vec<Axis> {
         .collect()
 }
 
-/// Names and kinds as [`guessed_axes`] gives them, but with the colours of images last: bytes in three or four channels.
+/// Names and kinds as [`guessed_axes`] gives them, but with the colors of images last: bytes in three or four channels.
 #[must_use]
 pub(crate) fn guessed_axes_of(dtype: DType, shape: &[u64]) -> Vec<Axis> {
-    let has_colours =
+    let has_colors =
         dtype.element() == ElementType::U8 && shape.len() > 2 && matches!(shape.last(), Some(3 | 4));
-    if !has_colours {
+    if !has_colors {
         return guessed_axes(shape.len());
     }
     let mut axes = guessed_axes(shape.len() - 1);
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_in_three_or_four_last_are_colours() {
+    fn bytes_in_three_or_four_last_are_colors() {
         use AxisKind::{Channel, Time, X, Y, Z};
         let kinds = |element, shape: &[u64]| {
             guessed_axes_of(DType::native(element), shape).iter().map(|axis| axis.kind).collect::<Vec<_>>()

@@ -1,6 +1,6 @@
 //! Arrays that lie flat in a file: any element is found by its offset.
 //!
-//! Reads of any selection become few requests: neighbouring elements are read as one run, small gaps are read
+//! Reads of any selection become few requests: neighboring elements are read as one run, small gaps are read
 //! and thrown away, large gaps are skipped. Scratch memory is bounded whatever is asked. Shared by every format
 //! with uncompressed contiguous arrays; it knows nothing of headers or types.
 
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_one_request() {
+    fn neighbors_are_one_request() {
         let array = FlatArray::c_order(0, 2, &[100, 100, 100]).unwrap();
         assert_eq!(counts(&array, "10:20"), (1, 200_000));
         assert_eq!(counts(&array, "10:20, 50:60"), (10, 20_000), "gaps of 18 kB are skipped");

@@ -93,11 +93,11 @@ fn is_named_as_labels(dataset: &Dataset, array: &ArrayInfo) -> bool {
     let is_whole = !matches!(array.dtype.element(), Bool | F16 | F32 | F64);
     let is_scaled = array.decoding.scale.to_bits() != 1f64.to_bits() || array.decoding.offset != 0.0;
     let in_space = array.axes.iter().zip(array.shape()).filter(|(axis, n)| axis.kind.is_spatial() && **n > 1);
-    let has_colours = array.attributes.contains_key("channels");
+    let has_colors = array.attributes.contains_key("channels");
     // A quantity of which the file says another meaning.
     let is_other = matches!(array.attributes.get("intent_code").or_else(|| dataset.attributes.get("intent_code")),
         Some(Attribute::Number(Scalar::Signed(code), _)) if *code != 0);
-    if !is_whole || is_scaled || !array.units.is_empty() || in_space.count() < 2 || has_colours || is_other {
+    if !is_whole || is_scaled || !array.units.is_empty() || in_space.count() < 2 || has_colors || is_other {
         return false;
     }
     let own = array.name.rsplit('/').next().unwrap_or_default();

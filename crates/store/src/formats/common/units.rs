@@ -1,6 +1,6 @@
 //! Which units lie on one scale: axes whose units do not are never drawn as if they did.
 
-/// Lengths in metres.
+/// Lengths in meters.
 const LENGTHS: &[(&[&str], f64)] = &[
     (&["pm", "picometer", "picometre"], 1e-12),
     (&["angstrom", "\u{c5}", "\u{212b}"], 1e-10),
@@ -15,17 +15,17 @@ const LENGTHS: &[(&[&str], f64)] = &[
 ];
 
 /// One unit in the other: 1 where both are the same or one is unknown, their ratio where both are lengths. `None`: they lie
-/// on no common scale (degrees beside metres, times beside lengths, units of which nothing is known).
+/// on no common scale (degrees beside meters, times beside lengths, units of which nothing is known).
 pub(crate) fn factor(unit: &str, reference: &str) -> Option<f64> {
     let (unit, reference) = (plain(unit), plain(reference));
     if unit == reference || unit.is_empty() || reference.is_empty() {
         return Some(1.0);
     }
-    Some(metres(&unit)? / metres(&reference)?)
+    Some(meters(&unit)? / meters(&reference)?)
 }
 
-fn metres(unit: &str) -> Option<f64> {
-    LENGTHS.iter().find(|(names, _)| names.contains(&unit)).map(|(_, metres)| *metres)
+fn meters(unit: &str) -> Option<f64> {
+    LENGTHS.iter().find(|(names, _)| names.contains(&unit)).map(|(_, meters)| *meters)
 }
 
 /// `degrees_east` and `degrees_north` are both degrees. Whether letters are large matters: `Mm` is not `mm`; only long words

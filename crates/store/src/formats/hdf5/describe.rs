@@ -307,7 +307,7 @@ fn plain_array<'a>(tree: &Tree, variable: &'a Variable) -> Option<Described<'a>>
     let (dtype, shape) = number_array(variable)?;
     let mesh = mesh_axes(tree, variable, shape.len());
     let is_mesh = mesh.is_some();
-    let axes = mesh.or_else(|| labelled_axes(variable, dtype, shape));
+    let axes = mesh.or_else(|| labeled_axes(variable, dtype, shape));
     let axes = axes.unwrap_or_else(|| describe::guessed_axes_of(dtype, shape));
     let mut info = describe::array(&variable.path, dtype, axes, shape, chunk(variable));
     let values = cf_values(&variable.attributes);
@@ -322,7 +322,7 @@ fn plain_array<'a>(tree: &Tree, variable: &'a Variable) -> Option<Described<'a>>
 }
 
 /// Axes that HDF5's own attribute names (dimension scales, H5DS).
-fn labelled_axes(variable: &Variable, dtype: DType, shape: &[u64]) -> Option<Vec<Axis>> {
+fn labeled_axes(variable: &Variable, dtype: DType, shape: &[u64]) -> Option<Vec<Axis>> {
     let Value::Texts(labels) = variable.attributes.get("DIMENSION_LABELS")? else { return None };
     let are_names = labels.len() == shape.len() && labels.iter().all(|label| !label.is_empty());
     are_names.then(|| cf::named_axes(labels, dtype, shape))

@@ -1,7 +1,7 @@
 //! HDF5 files, and NetCDF-4 files, which are HDF5 with conventions.
 //!
 //! The C library lists what is there and where chunks lie; elements are read and decoded without it wherever
-//! the filters allow (see `storage`), so its process-wide lock does not serialise reading. Values are given as
+//! the filters allow (see `storage`), so its process-wide lock does not serialize reading. Values are given as
 //! stored, big-endian where the file is. What is no array of numbers is listed as left out. Other files are opened
 //! where links and virtual data sets lead to them, within the exported folder only, and never by the library.
 //!
@@ -42,7 +42,7 @@ use array::{
 use self::files::{Files, ObjectId};
 use self::library::{Element, Facts, TextEnd, TextForm};
 pub use self::library::{NewHdf5, create_hdf5};
-pub(crate) use self::signature::recognises;
+pub(crate) use self::signature::recognizes;
 use self::storage::{Reader, Storage};
 use self::vds::VirtualPart;
 use self::walk::Variable;

@@ -143,7 +143,7 @@ impl Places {
     }
 }
 
-/// Numbers below `end` that a sorted list lacks: those before its first, after its last and between neighbours.
+/// Numbers below `end` that a sorted list lacks: those before its first, after its last and between neighbors.
 fn gaps(listed: &[(u64, ChunkPlace)], end: u64) -> impl Iterator<Item = u64> + '_ {
     let last = listed.last().map_or(0, |(n, _)| n + 1);
     let first = listed.first().map_or(end, |(n, _)| *n);

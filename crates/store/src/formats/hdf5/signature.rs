@@ -19,7 +19,7 @@ pub(super) fn is_in_swmr(file: &FileBytes) -> bool {
 }
 
 /// Whether these first bytes, or else this name, are of an HDF5 file.
-pub(crate) fn recognises(head: &[u8], name: &str) -> bool {
+pub(crate) fn recognizes(head: &[u8], name: &str) -> bool {
     PLACES.iter().any(|&at| head.get(at..).is_some_and(|rest| rest.starts_with(SIGNATURE)))
         || [".h5", ".hdf5", ".he5", ".nc4"].iter().any(|ending| name.ends_with(ending))
 }

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Whether these are the first bytes of a NetCDF-3 file.
-pub(crate) fn recognises(head: &[u8]) -> bool {
+pub(crate) fn recognizes(head: &[u8]) -> bool {
     matches!(head, [b'C', b'D', b'F', 1 | 2 | 5, ..])
 }
 

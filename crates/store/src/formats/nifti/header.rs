@@ -11,8 +11,8 @@ use crate::formats::common::describe;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
     Numbers(DType),
-    /// Colours of so many bytes: red, green, blue, and with four opacity.
-    Colours(u64),
+    /// Colors of so many bytes: red, green, blue, and with four opacity.
+    Colors(u64),
     /// Pairs of floats of this type: real and imaginary part.
     Complex(DType),
     /// Something that cannot be given as an array of numbers, and why.
@@ -333,8 +333,8 @@ fn stored(code: i64, order: ByteOrder) -> Result<Stored> {
         1280 => U64,
         32 => return Ok(Stored::Complex(DType::new(F32, order))),
         1792 => return Ok(Stored::Complex(DType::new(F64, order))),
-        128 => return Ok(Stored::Colours(3)),
-        2304 => return Ok(Stored::Colours(4)),
+        128 => return Ok(Stored::Colors(3)),
+        2304 => return Ok(Stored::Colors(4)),
         1 => return Ok(Stored::Other("single bits (datatype 1), whose order within bytes no standard says")),
         1536 => {
             return Ok(Stored::Other(

@@ -3,7 +3,7 @@
 //!
 //! NIfTI names the fastest axis first; descriptions here name it last: shape `[t, z, y, x]`, which is nibabel's
 //! data transposed. World space is NIfTI's own (RAS) as nibabel takes it of the header. Scaling is nibabel's `get_fdata`.
-//! Colours have their parts along one more axis, the last; complex numbers are two arrays, `image.r` and `image.i`.
+//! Colors have their parts along one more axis, the last; complex numbers are two arrays, `image.r` and `image.i`.
 
 mod cifti;
 mod header;
@@ -31,9 +31,9 @@ const HEADER_ENDINGS: [&str; 2] = [".hdr", ".hdr.gz"];
 const IMAGE_ENDINGS: [&str; 2] = [".img", ".img.gz"];
 
 /// Whether these are the first bytes of a NIfTI file, packed or not.
-pub(crate) fn recognises(head: &[u8]) -> bool {
+pub(crate) fn recognizes(head: &[u8]) -> bool {
     let magic = |head: &[u8]| Header::version(head).is_some();
-    magic(head) || (gzip::recognises(head) && magic(&gzip::peek(head, HEADER_BYTES)))
+    magic(head) || (gzip::recognizes(head) && magic(&gzip::peek(head, HEADER_BYTES)))
 }
 
 /// Opens a file, or both of a pair by either name.
@@ -86,19 +86,19 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
 }
 
 fn packing(data: &FileBytes) -> Result<Packing> {
-    Ok(if gzip::recognises(&data.head(2)?) { Packing::Gzip { start: 0 } } else { Packing::Plain })
+    Ok(if gzip::recognizes(&data.head(2)?) { Packing::Gzip { start: 0 } } else { Packing::Plain })
 }
 
 fn unpacked_head(file: &FileBytes) -> Result<Vec<u8>> {
     let head = file.head(PACKED_HEAD_BYTES)?;
-    Ok(if gzip::recognises(&head) { gzip::peek(&head, HEADER_BYTES) } else { head })
+    Ok(if gzip::recognizes(&head) { gzip::peek(&head, HEADER_BYTES) } else { head })
 }
 
 /// The first bytes as far as `limit`, unpacked where they are packed.
 fn unpacked_beginning(file: &FileBytes, limit: u64) -> Result<Vec<u8>> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let head = file.head(limit)?;
-    Ok(if gzip::recognises(&head) { gzip::peek(&head, limit) } else { head })
+    Ok(if gzip::recognizes(&head) { gzip::peek(&head, limit) } else { head })
 }
 
 /// A name without one of these endings, in either case of letters.
@@ -140,7 +140,7 @@ fn contents(header: &Header, matrix: Option<&Matrix>) -> Contents {
     };
     match header.stored {
         Stored::Numbers(dtype) => Ok(one(dtype, &shape)),
-        Stored::Colours(parts) => {
+        Stored::Colors(parts) => {
             shape.push(parts);
             Ok(one(DType::native(ElementType::U8), &shape))
         }
@@ -172,7 +172,7 @@ fn describe_array(
         Some(matrix) => matrix.axes(),
         None => (0..header.sizes.len()).rev().map(|number| axis(header, number)).collect(),
     };
-    if let Stored::Colours(_) = header.stored {
+    if let Stored::Colors(_) = header.stored {
         axes.push(Axis::new("colour", AxisKind::Channel));
     }
     let mut info = describe::array(name, dtype, axes, shape, None);
@@ -182,7 +182,7 @@ fn describe_array(
         info.world_units = header.space_units().into();
     }
     if let (Scaling::By { slope, intercept }, false) =
-        (header.scaling, matches!(header.stored, Stored::Colours(_)))
+        (header.scaling, matches!(header.stored, Stored::Colors(_)))
     {
         // `get_fdata` computes in double precision whatever is stored.
         info.decoding = Decoding {
@@ -192,8 +192,8 @@ fn describe_array(
             ..Decoding::identity(dtype)
         };
     }
-    if let Stored::Colours(parts) = header.stored {
-        info.attributes.insert("channels".into(), describe::colour_names(parts));
+    if let Stored::Colors(parts) = header.stored {
+        info.attributes.insert("channels".into(), describe::color_names(parts));
     }
     // Label images (1002, 1003) are categories.
     if matches!(header.intent_code, 1002 | 1003) || matrix.is_some_and(|m| m.is_labels) {

@@ -149,7 +149,7 @@ fn labels_and_odd_types() {
 }
 
 #[test]
-fn colours_have_an_axis_and_complex_numbers_two_arrays() {
+fn colors_have_an_axis_and_complex_numbers_two_arrays() {
     let data: Vec<u8> = (0..64).collect();
     for (code, parts) in [(128, 3), (2304, 4)] {
         let file = Made::new(&[2, 2, 2], code, true).open(&data[..8 * parts]).unwrap();
@@ -334,7 +334,7 @@ fn gzip_files_of_several_members_are_one() {
         packer.finish().unwrap()
     };
     let members = [packed(&whole[..200]), packed(&whole[200..]), packed(&[]), vec![0; 512]].concat();
-    assert!(recognises(&members));
+    assert!(recognizes(&members));
     assert_eq!(read(&open_bytes(&members, "a.nii.gz").unwrap(), ""), data);
 }
 
@@ -345,7 +345,7 @@ fn packed_files_and_pairs() {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     std::io::Write::write_all(&mut packer, &[&made.bytes[..], &data].concat()).unwrap();
     let packed = packer.finish().unwrap();
-    assert!(recognises(&packed));
+    assert!(recognizes(&packed));
     assert_eq!(read(&open_bytes(&packed, "a.nii.gz").unwrap(), ""), data);
 
     let mut pair = Made::new(&[2, 2, 2], 2, false);

@@ -23,7 +23,7 @@ use crate::{FileBytes, OpenOptions, formats::common::describe};
 const MAX_HEADER_BYTES: usize = 1 << 20;
 
 /// Whether these are the first bytes of an NRRD file.
-pub(crate) fn recognises(head: &[u8]) -> bool {
+pub(crate) fn recognizes(head: &[u8]) -> bool {
     head.starts_with(b"NRRD0")
 }
 
@@ -73,7 +73,7 @@ fn describe_array(header: &Header, dtype: DType, shape: &[u64]) -> array::ArrayI
 fn channels(axis: &AxisFields, size: u64) -> Option<Attribute> {
     let texts = |names: &[&str]| Attribute::Texts(names.iter().map(|&name| name.to_owned()).collect());
     match (axis.kind.as_str(), size) {
-        ("rgb-color", 3) | ("rgba-color", 4) => Some(describe::colour_names(size)),
+        ("rgb-color", 3) | ("rgba-color", 4) => Some(describe::color_names(size)),
         ("hsv-color", 3) => Some(texts(&["hue", "saturation", "value"])),
         ("complex", 2) => Some(texts(&["real", "imag"])),
         _ => None,

@@ -385,7 +385,7 @@ fn blocks_are_left_out_and_windows_line_ends_taken() {
 }
 
 #[test]
-fn colours_and_complex_pairs_say_what_they_are() {
+fn colors_and_complex_pairs_say_what_they_are() {
     for (size, kind, names) in [(3, "RGB-color", "red"), (4, "RGBA-color", "red"), (2, "complex", "real")] {
         let header = format!(
             "NRRD0005\ntype: uchar\ndimension: 3\nsizes: {size} 2 2\nkinds: {kind} domain domain\nencoding: raw\n\n"

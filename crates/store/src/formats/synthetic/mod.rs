@@ -1,14 +1,14 @@
 //! Computed fields of any shape: `synthetic:NAME?shape=Z,Y,X&dtype=u8&steps=T&spacing=Z,Y,X&origin=Z,Y,X`.
 //!
 //! Values are functions of position and time, computed per row when read; coarse levels are the same
-//! functions evaluated at the coarse voxels' centres (so they say *sampled*, not *mean*). Integers span
+//! functions evaluated at the coarse voxels' centers (so they say *sampled*, not *mean*). Integers span
 //! their whole range, floats run from 0 to 1.
 
 mod cubic;
 mod linear;
 mod location;
 mod noise;
-mod quantise;
+mod quantize;
 mod waves;
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) const SCHEME: &str = "synthetic:";
 /// Levels are halved until no axis is longer.
 const COARSEST: u64 = 64;
 
-/// A row of voxels along x. Positions are level-0 voxel indices; a coarse voxel's centre lies between them.
+/// A row of voxels along x. Positions are level-0 voxel indices; a coarse voxel's center lies between them.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     t: f64,
@@ -88,7 +88,7 @@ impl Synthetic {
     fn compute(&self, array: &ArrayInfo, factor: &[f64], selection: &Selection) -> Vec<u8> {
         let ranges = selection.ranges();
         let (outer, x) = ranges.split_at(ranges.len() - 1);
-        let position = |axis: usize, index: u64| centre(factor[axis], index);
+        let position = |axis: usize, index: u64| center(factor[axis], index);
         let x_axis = ranges.len() - 1;
         let mut values = vec![0f32; usize::try_from(x[0].count).unwrap_or(0)];
         let item = array.dtype.size_bytes();
@@ -106,15 +106,15 @@ impl Synthetic {
             #[expect(clippy::cast_precision_loss, reason = "a step across an axis is far below 2^53")]
             let step = x[0].step as f64 * factor[x_axis];
             self.field.fill(&Row { t, z, y, x: start, step }, &mut values);
-            quantise::append(&values, array.dtype, &mut bytes);
+            quantize::append(&values, array.dtype, &mut bytes);
         }
         bytes
     }
 }
 
-/// The centre of voxel `index` of a level with this factor, as level-0 index.
+/// The center of voxel `index` of a level with this factor, as level-0 index.
 #[expect(clippy::cast_precision_loss, reason = "indices beyond 2^53 do not occur")]
-fn centre(factor: f64, index: u64) -> f64 {
+fn center(factor: f64, index: u64) -> f64 {
     factor * index as f64 + (factor - 1.0) / 2.0
 }
 

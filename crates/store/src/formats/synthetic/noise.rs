@@ -2,10 +2,10 @@
 
 use super::{Field, Row};
 
-/// Uniform from 0 to 1. A coarse voxel takes the value of the level-0 voxel at its centre.
+/// Uniform from 0 to 1. A coarse voxel takes the value of the level-0 voxel at its center.
 pub(super) struct Noise;
 
-/// Mixes bits so that neighbours differ (two rounds of multiply and shift).
+/// Mixes bits so that neighbors differ (two rounds of multiply and shift).
 fn mix(mut h: u32) -> u32 {
     h = (h ^ (h >> 16)).wrapping_mul(0x7feb_352d);
     h = (h ^ (h >> 15)).wrapping_mul(0x846c_a68b);

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::{Field, Row};
 
-/// Orbital phase at the start, radians: about five crests fit between centre and edge.
+/// Orbital phase at the start, radians: about five crests fit between center and edge.
 const PHASE: f32 = 26.0;
 /// Time before coalescence of the last step.
 const LAST: f32 = 0.08;
@@ -19,7 +19,7 @@ const LAST: f32 = 0.08;
 const SEPARATION: f32 = 0.30;
 /// Radius of each body.
 const RADIUS: f32 = 0.09;
-/// Entries of the table over the distance from the centre, which reaches the corner of a cube.
+/// Entries of the table over the distance from the center, which reaches the corner of a cube.
 const ENTRIES: usize = 4096;
 const REACH: f32 = 1.75;
 /// Voxels computed together: their intermediate values stay in the nearest cache.
@@ -83,7 +83,7 @@ impl Waves {
                 let r = i as f32 * (REACH / ENTRIES as f32);
                 let emitted = left + r;
                 let phase = -2.0 * PHASE * emitted.powf(0.625);
-                // Falls with distance, vanishes at the centre (r^2 of it is in the voxel's own factor).
+                // Falls with distance, vanishes at the center (r^2 of it is in the voxel's own factor).
                 let amplitude = emitted.powf(-0.25) / ((r * r + 0.03) * (0.9 + r));
                 [amplitude * phase.cos(), amplitude * phase.sin()]
             })
@@ -99,7 +99,7 @@ impl Waves {
 struct Line {
     z: f32,
     y: f32,
-    /// Index of the first voxel, counted from the centre.
+    /// Index of the first voxel, counted from the center.
     x: f32,
     /// Distance between voxels as indices.
     step: f32,

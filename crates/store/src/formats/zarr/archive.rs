@@ -27,7 +27,7 @@ const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
 
 /// Whether these are the first bytes of an archive with members.
-pub(crate) fn recognises(head: &[u8]) -> bool {
+pub(crate) fn recognizes(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04")
 }
 

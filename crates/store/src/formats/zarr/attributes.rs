@@ -19,7 +19,7 @@ const MAX_NUMBER_TEXT: usize = 24;
 const WORD: &str = "\0";
 const WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
 
-/// Replaces bare words for numbers by texts that are recognised as such later.
+/// Replaces bare words for numbers by texts that are recognized as such later.
 pub(super) fn quoted(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 64);
     let (mut rest, mut is_within, mut is_escaped) = (text, false, false);

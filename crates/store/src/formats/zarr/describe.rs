@@ -188,7 +188,7 @@ impl<'a> Builder<'a> {
         if labels {
             info.meaning = Meaning::Labels;
         }
-        // What OME says of an image beside its levels: colours and windows of channels, of labels.
+        // What OME says of an image beside its levels: colors and windows of channels, of labels.
         for (name, value) in ome::besides(&node.attributes) {
             if let Ok(attribute) = Attribute::from_json(value.clone()) {
                 info.attributes.insert(name.to_owned(), attribute);

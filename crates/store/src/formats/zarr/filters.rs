@@ -251,7 +251,7 @@ fn structure(fields: impl Iterator<Item = Option<(String, Vec<Reading>)>>) -> Op
 /// A filter over elements.
 #[derive(Clone, Debug, PartialEq)]
 enum Filter {
-    /// Differences of neighbours.
+    /// Differences of neighbors.
     Delta { from: DType, to: DType },
     /// `stored / scale + offset`.
     Scaled { from: DType, to: DType, scale: f64, offset: f64 },

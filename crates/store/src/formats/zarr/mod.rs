@@ -42,11 +42,11 @@ use crate::cache::chunk_cache::ChunkStore;
 use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
 
 /// Whether a directory is a store.
-pub(crate) fn recognises(directory: &Path) -> bool {
+pub(crate) fn recognizes(directory: &Path) -> bool {
     DOCUMENTS.iter().any(|name| directory.join(name).is_file())
 }
 
-pub(crate) use archive::recognises as recognises_archive;
+pub(crate) use archive::recognizes as recognizes_archive;
 
 /// Opens a store.
 ///

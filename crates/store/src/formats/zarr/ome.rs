@@ -186,7 +186,7 @@ pub(super) fn placed(
     #[expect(clippy::cast_precision_loss, reason = "sizes of axes are far below 2^53")]
     let factor: Vec<f64> =
         first_shape.iter().zip(shape).map(|(&a, &b)| (a.max(1) as f64) / (b.max(1) as f64)).collect();
-    // The centre of the first coarse voxel lies amid the fine ones it stands for.
+    // The center of the first coarse voxel lies amid the fine ones it stands for.
     let translation = factor.iter().map(|f| (f - 1.0) / 2.0).collect();
     let map = affine(&Transform { scale: factor.clone(), translation }, axes);
     (factor, map)

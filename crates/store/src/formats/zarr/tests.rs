@@ -135,9 +135,9 @@ fn pyramids_have_their_stored_levels_and_labels_are_labels() {
     let labels = dir.path().join("labels");
     write(&labels.join(".zgroup"), &group);
     write(&labels.join("cells/.zgroup"), &group);
-    let mut labelled = attributes.clone();
-    labelled["image-label"] = json!({});
-    write(&labels.join("cells/.zattrs"), &labelled);
+    let mut labeled = attributes.clone();
+    labeled["image-label"] = json!({});
+    write(&labels.join("cells/.zattrs"), &labeled);
     counting_v2(&labels.join("cells/0"), [8, 10], [4, 5], &json!({}));
     let store = open_at(dir.path()).unwrap();
     assert_eq!(store.dataset.format, "OME-Zarr");

@@ -64,14 +64,14 @@ impl Inflater {
             u32::try_from(window.len()).map_err(|_| Error::corrupt("expected a window of 32 KiB"))?;
         let stream = inflater.0.as_mut_ptr();
         if bits > 0 {
-            // SAFETY: an initialised stream.
+            // SAFETY: an initialized stream.
             let code = unsafe {
                 zlib::inflatePrime(stream, c_int::from(bits), c_int::from(byte >> (8 - bits.min(8))))
             };
             inflater.expect(code)?;
         }
         if length > 0 {
-            // SAFETY: an initialised stream; zlib copies `length` bytes from `window`.
+            // SAFETY: an initialized stream; zlib copies `length` bytes from `window`.
             let code = unsafe { zlib::inflateSetDictionary(stream, window.as_ptr(), length) };
             inflater.expect(code)?;
         }
@@ -86,7 +86,7 @@ impl Inflater {
         };
         let stream = self.0.as_mut_ptr();
         let flush = if stop_at_blocks { zlib::Z_BLOCK } else { zlib::Z_NO_FLUSH };
-        // SAFETY: an initialised stream, whose fields are set through the raw pointer; the buffers outlive the
+        // SAFETY: an initialized stream, whose fields are set through the raw pointer; the buffers outlive the
         // call, zlib reads `input_size` and writes at most `output_size` bytes; the pointers are
         // cleared afterwards, so none dangles in the stream.
         let (code, left_in, left_out, flags) = unsafe {
@@ -127,7 +127,7 @@ fn corrupt(code: c_int) -> Error {
 
 impl Drop for Inflater {
     fn drop(&mut self) {
-        // SAFETY: initialised by `new`, ended only here.
+        // SAFETY: initialized by `new`, ended only here.
         unsafe { zlib::inflateEnd(self.0.as_mut_ptr()) };
     }
 }

@@ -39,11 +39,11 @@ const INDEX_NAME: &str = "gzip-points";
 const DISCARD_BYTES: usize = 64 << 10;
 
 /// Whether these are the first bytes of a gzip stream.
-pub(crate) fn recognises(head: &[u8]) -> bool {
+pub(crate) fn recognizes(head: &[u8]) -> bool {
     head.starts_with(&[0x1f, 0x8b])
 }
 
-/// The first bytes of the inside, of all members, as far as `head` and `limit` reach; to recognise what is inside.
+/// The first bytes of the inside, of all members, as far as `head` and `limit` reach; to recognize what is inside.
 pub(crate) fn peek(head: &[u8], limit: usize) -> Vec<u8> {
     let mut inside = Vec::new();
     let mut reader = flate2::read::MultiGzDecoder::new(head).take(limit as u64);

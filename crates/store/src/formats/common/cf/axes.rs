@@ -197,7 +197,7 @@ pub(super) struct World {
 }
 
 /// The axis-aligned map of a variable. Axes in the units of the horizontal ones keep them. A vertical axis
-/// in other units (metres over degrees, pressure) or one that is not evenly spaced has steps of one
+/// in other units (meters over degrees, pressure) or one that is not evenly spaced has steps of one
 /// horizontal cell, upwards, because nothing else can be looked at. A horizontal axis that cannot be to scale has steps of 1 in the
 /// direction of its coordinates. Whoever draws uneven axes gives them places of their own.
 pub(super) fn world(dimensions: &[Dimension], axes: &[Axis]) -> World {

@@ -189,7 +189,7 @@ fn turned_bytes_keep_their_fill_value() {
 }
 
 #[test]
-fn axes_are_recognised_by_attribute_units_or_name() {
+fn axes_are_recognized_by_attribute_units_or_name() {
     let dimensions = [
         dimension("month", &[], &[1.0, 7.0]),
         dimension("level", &[("units", text_value("millibars"))], &[200.0, 500.0, 850.0]),
@@ -282,14 +282,14 @@ fn depths_and_pressures_point_down_unless_the_file_says_otherwise() {
         let (lat, lon) = (degrees("lat", "degrees_north"), degrees("lon", "degrees_east"));
         world_of(&[dimension(name, &list, samples), lat, lon]).0[2][2] < 0.0
     };
-    let metres = [("units", "m")];
+    let meters = [("units", "m")];
     for name in ["depth", "Depth", "deptht", "depthu", "depthv", "depthw", "plev", "pressure"] {
-        assert!(is_first_on_top(name, &metres, &rising), "{name}");
+        assert!(is_first_on_top(name, &meters, &rising), "{name}");
         assert!(is_first_on_top(name, &[], &rising), "{name} without units");
-        assert!(!is_first_on_top(name, &metres, &[900.0, 100.0, 5.0]), "{name} from below");
+        assert!(!is_first_on_top(name, &meters, &[900.0, 100.0, 5.0]), "{name} from below");
     }
     for name in ["z", "lev", "level", "height", "altitude", "k"] {
-        assert!(!is_first_on_top(name, &metres, &rising), "{name}");
+        assert!(!is_first_on_top(name, &meters, &rising), "{name}");
         assert!(is_first_on_top(name, &[("units", "hPa")], &rising), "{name} in hPa");
         assert!(is_first_on_top(name, &[("positive", "down")], &rising), "{name}, positive down");
         assert!(is_first_on_top(name, &[("standard_name", "depth")], &rising), "{name}, standard depth");
@@ -298,14 +298,14 @@ fn depths_and_pressures_point_down_unless_the_file_says_otherwise() {
     }
     assert!(!is_first_on_top("depth", &[("units", "m"), ("positive", "up")], &rising));
     assert!(!is_first_on_top("depth", &[("standard_name", "altitude")], &rising));
-    assert!(is_first_on_top("depth", &metres, &[0.0, -100.0, -900.0]), "heights");
-    assert!(!is_first_on_top("depth", &metres, &[-900.0, -100.0, 0.0]), "heights");
+    assert!(is_first_on_top("depth", &meters, &[0.0, -100.0, -900.0]), "heights");
+    assert!(!is_first_on_top("depth", &meters, &[-900.0, -100.0, 0.0]), "heights");
 }
 
 #[test]
 fn depths_in_the_units_of_the_other_axes_are_heights_below_zero() {
-    let metres = [("units", text_value("m"))];
-    let of = |name: &str, samples: &[f64]| dimension(name, &metres, samples);
+    let meters = [("units", text_value("m"))];
+    let of = |name: &str, samples: &[f64]| dimension(name, &meters, samples);
     let lying = |depth: &[f64]| world_of(&[of("depth", depth), of("y", &[0.0, 2.0]), of("x", &[0.0, 3.0])]);
     assert_eq!(lying(&[0.0, 5.0, 10.0]), Affine::from_spacing([3.0, 2.0, -5.0], [0.0; 3]));
     assert_eq!(lying(&[10.0, 5.0, 0.0]), Affine::from_spacing([3.0, 2.0, 5.0], [0.0, 0.0, -10.0]));

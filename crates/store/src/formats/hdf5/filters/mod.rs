@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn undoes_a_pipeline_and_honours_the_mask() {
+    fn undoes_a_pipeline_and_honors_the_mask() {
         let data: Vec<u8> = (0..64u8).collect();
         let pipeline = Pipeline::of(&[filter(3, &[]), filter(1, &[6])], 4).unwrap();
         let mut summed = data.clone();

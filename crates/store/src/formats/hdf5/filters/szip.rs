@@ -8,8 +8,8 @@ use super::aec::Coding;
 use super::room;
 use crate::formats::common::shuffle::unshuffle;
 
-/// Differences between neighbours are coded rather than the pixels.
-const NEAREST_NEIGHBOUR: u32 = 32;
+/// Differences between neighbors are coded rather than the pixels.
+const NEAREST_NEIGHBOR: u32 = 32;
 /// The most significant byte of a pixel comes first.
 const BIG_ENDIAN: u32 = 16;
 /// Most pixels of one block, most blocks of one line.
@@ -68,7 +68,7 @@ impl Szip {
             bits,
             block: self.pixels_per_block as usize,
             blocks: blocks as usize,
-            differences: self.options & NEAREST_NEIGHBOUR != 0,
+            differences: self.options & NEAREST_NEIGHBOR != 0,
         };
         let is_big = self.options & BIG_ENDIAN != 0;
         let mut coded = room(pixels * pixel_bytes)?;
