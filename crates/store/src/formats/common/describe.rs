@@ -58,7 +58,7 @@ pub(crate) fn level_zero(
 }
 
 /// World space as axes give it.
-pub(crate) struct World {
+pub(crate) struct WorldSpace {
     pub(crate) world_from_voxel: Affine,
     /// Units of the axes that are to scale.
     pub(crate) units: String,
@@ -72,7 +72,7 @@ pub(crate) struct World {
 /// converted, an axis without units is taken to have them, and one that is no such length (degrees beside meters, time or
 /// speed beside space) is drawn from 0 with steps of one cell of the others, which a note says.
 #[must_use]
-pub(crate) fn world_from_axes(axes: &[Axis]) -> World {
+pub(crate) fn world_from_axes(axes: &[Axis]) -> WorldSpace {
     let of = |kind| axes.iter().find(|axis| axis.kind == kind);
     world_of([AxisKind::X, AxisKind::Y, AxisKind::Z].map(|kind| {
         of(kind).map(|axis| match axis.coordinates {
@@ -84,7 +84,7 @@ pub(crate) fn world_from_axes(axes: &[Axis]) -> World {
 
 /// As [`world_from_axes`], of axes x, y, z with the place of their first sample and the step between samples.
 #[must_use]
-pub(crate) fn world_of(axes: [Option<(&Axis, f64, f64)>; 3]) -> World {
+pub(crate) fn world_of(axes: [Option<(&Axis, f64, f64)>; 3]) -> WorldSpace {
     let known = axes.iter().flatten().map(|(axis, ..)| axis.units.as_str());
     let units = known.into_iter().find(|units| !units.is_empty()).unwrap_or_default().to_owned();
     let to_scale = axes.map(|axis| axis.map_or(Some(1.0), |(axis, ..)| units::factor(&axis.units, &units)));
@@ -106,7 +106,7 @@ pub(crate) fn world_of(axes: [Option<(&Axis, f64, f64)>; 3]) -> World {
             axis.name, axis.units
         ));
     }
-    World { world_from_voxel: Affine::from_spacing(spacing, origin), units, notes }
+    WorldSpace { world_from_voxel: Affine::from_spacing(spacing, origin), units, notes }
 }
 
 /// Whether a map takes voxels apart in the world, so that pictures can be made of it. Along x, y, z where there is one voxel, the map
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(kinds(ElementType::F32, &[5, 640, 3]), [Z, Y, X]);
     }
 
-    fn world(axes: [(AxisKind, &str, f64); 3]) -> World {
+    fn world(axes: [(AxisKind, &str, f64); 3]) -> WorldSpace {
         let axis = |(kind, units, step): (AxisKind, &str, f64)| Axis {
             units: units.into(),
             coordinates: Coordinates::Regular { origin: 10.0 * step, step },

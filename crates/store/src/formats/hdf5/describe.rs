@@ -344,22 +344,22 @@ fn chunk(variable: &Variable) -> Option<Vec<u64>> {
 }
 
 /// Attributes that people see, with their types; references and the conventions' own are left out.
-pub(super) fn cf_values(values: &Values) -> cf::Values {
+pub(super) fn cf_values(values: &Values) -> cf::CfAttributes {
     let shown = values.iter().filter(|(name, _)| netcdf::is_shown(name));
     shown.filter_map(|(name, value)| cf_value(value).map(|v| (name.clone(), v))).collect()
 }
 
-fn cf_value(value: &Value) -> Option<cf::Value> {
+fn cf_value(value: &Value) -> Option<cf::CfValue> {
     match value {
         Value::Numbers { dtype, bytes } => {
             let count = bytes.len() / dtype.size_bytes();
             let numbers: Vec<Scalar> = (0..count).filter_map(|i| dtype.scalar_at(bytes, i)).collect();
-            (!numbers.is_empty()).then(|| cf::Value::Numbers(dtype.element(), numbers))
+            (!numbers.is_empty()).then(|| cf::CfValue::Numbers(dtype.element(), numbers))
         }
         Value::Texts(texts) => match &texts[..] {
             [] => None,
-            [one] => Some(cf::Value::Text(one.clone())),
-            _ => Some(cf::Value::Texts(texts.clone())),
+            [one] => Some(cf::CfValue::Text(one.clone())),
+            _ => Some(cf::CfValue::Texts(texts.clone())),
         },
         _ => None,
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use array::{ByteOrder, DType, ElementType, Error, MAX_AXES, Result, Scalar};
 
-use crate::formats::common::cf::{Value, Values};
+use crate::formats::common::cf::{CfAttributes, CfValue};
 use crate::{ByteStore, FileBytes};
 
 /// Header sizes tried one after another: most are short, and nothing is read in vain.
@@ -54,7 +54,7 @@ pub(super) struct Variable {
     pub(super) name: String,
     /// Numbers of its dimensions.
     pub(super) dimensions: Vec<usize>,
-    pub(super) attributes: Values,
+    pub(super) attributes: CfAttributes,
     pub(super) element: Type,
     /// Offset of its first element, bytes.
     pub(super) begin: u64,
@@ -64,7 +64,7 @@ pub(super) struct Variable {
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     pub(super) dimensions: Vec<DimensionSize>,
-    pub(super) attributes: Values,
+    pub(super) attributes: CfAttributes,
     pub(super) variables: Vec<Variable>,
     /// Bytes from one record to the next.
     pub(super) record_bytes: u64,
@@ -244,7 +244,7 @@ impl<'a> Cursor<'a> {
         Ok(items)
     }
 
-    fn attributes(&mut self) -> Result<Values> {
+    fn attributes(&mut self) -> Result<CfAttributes> {
         let list = self.list(12, |c| {
             let (name, element, count) = (c.name()?, c.element()?, c.count()?);
             let size = count.checked_mul(element.size_bytes());
@@ -306,15 +306,15 @@ impl<'a> Cursor<'a> {
 }
 
 /// The value of an attribute; an empty list of numbers is none.
-fn value(element: Type, raw: &[u8]) -> Option<Value> {
+fn value(element: Type, raw: &[u8]) -> Option<CfValue> {
     let Type::Number(kind) = element else {
         // C programs write the zero that ends a text with it.
         let text = String::from_utf8_lossy(raw);
-        return Some(Value::Text(text.trim_end_matches('\0').to_owned()));
+        return Some(CfValue::Text(text.trim_end_matches('\0').to_owned()));
     };
     let numbers: Vec<Scalar> =
         (0..raw.len() / kind.size_bytes()).filter_map(|i| element.dtype().scalar_at(raw, i)).collect();
-    (!numbers.is_empty()).then_some(Value::Numbers(kind, numbers))
+    (!numbers.is_empty()).then_some(CfValue::Numbers(kind, numbers))
 }
 
 /// Reads a header from bytes alone.

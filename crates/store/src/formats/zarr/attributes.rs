@@ -126,21 +126,21 @@ fn attribute(value: &Value) -> array::Result<Attribute> {
 }
 
 /// Attributes by which values are decoded, as CF's conventions read them.
-pub(super) fn cf_values(map: &Map<String, Value>) -> cf::Values {
+pub(super) fn cf_values(map: &Map<String, Value>) -> cf::CfAttributes {
     let shown = map.iter().filter(|(name, _)| *name != DIMENSIONS);
     shown.filter_map(|(name, value)| cf_value(value).map(|v| (name.clone(), v))).collect()
 }
 
 /// None for what CF knows nothing of: nothing, maps, lists of several kinds.
-fn cf_value(value: &Value) -> Option<cf::Value> {
+fn cf_value(value: &Value) -> Option<cf::CfValue> {
     if let Value::Bool(flag) = value {
-        return Some(cf::Value::Numbers(ElementType::Bool, vec![Scalar::Unsigned(u64::from(*flag))]));
+        return Some(cf::CfValue::Numbers(ElementType::Bool, vec![Scalar::Unsigned(u64::from(*flag))]));
     }
     match attribute(value).ok()? {
-        Attribute::Text(text) => Some(cf::Value::Text(text)),
-        Attribute::Texts(texts) => Some(cf::Value::Texts(texts)),
-        Attribute::Number(number, _) => Some(cf::Value::Numbers(element(&[number]), vec![number])),
-        Attribute::Numbers(list, _) => Some(cf::Value::Numbers(element(&list), list)),
+        Attribute::Text(text) => Some(cf::CfValue::Text(text)),
+        Attribute::Texts(texts) => Some(cf::CfValue::Texts(texts)),
+        Attribute::Number(number, _) => Some(cf::CfValue::Numbers(element(&[number]), vec![number])),
+        Attribute::Numbers(list, _) => Some(cf::CfValue::Numbers(element(&list), list)),
         Attribute::Json(_) => None,
     }
 }
@@ -184,8 +184,8 @@ pub(super) fn fill_v2(document: &Value, dtype: DType) -> Option<Scalar> {
 }
 
 /// Puts a fill value among the attributes, whatever they say.
-pub(super) fn with_fill(values: &mut cf::Values, dtype: DType, fill: Scalar) {
-    values.insert(FILL_VALUE.into(), cf::Value::Numbers(dtype.element(), vec![fill]));
+pub(super) fn with_fill(values: &mut cf::CfAttributes, dtype: DType, fill: Scalar) {
+    values.insert(FILL_VALUE.into(), cf::CfValue::Numbers(dtype.element(), vec![fill]));
 }
 
 /// Puts a fill value among the attributes of a description, whatever they say.

@@ -372,7 +372,7 @@ impl<'a> Builder<'a> {
 }
 
 /// The decoded values of a coordinate.
-fn samples(stored: &Stored, values: &cf::Values, scratch: &Scratch) -> Result<Vec<f64>> {
+fn samples(stored: &Stored, values: &cf::CfAttributes, scratch: &Scratch) -> Result<Vec<f64>> {
     let (target, region) = Target::new(stored.shape(), stored.dtype.size_bytes())?;
     let whole = Selection::all(stored.shape());
     let chunks = ChunkStore::new(scratch.clone());

@@ -2,7 +2,7 @@
 
 use array::{Affine, Axis, AxisKind, Coordinates, DType, ElementType, kind_of_degrees};
 
-use super::{Values, text};
+use super::{CfAttributes, text};
 
 /// One dimension of a variable.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub(crate) struct Dimension {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Coordinate {
     /// Its attributes.
-    pub(crate) values: Values,
+    pub(crate) values: CfAttributes,
     /// Its decoded values, one per index; empty when it has too many or none that are numbers.
     pub(crate) samples: Vec<f64>,
 }
@@ -190,7 +190,7 @@ fn coordinates(samples: &[f64]) -> Coordinates {
 }
 
 /// World space and what a person should know of it.
-pub(super) struct World {
+pub(super) struct CfWorldSpace {
     pub(super) world_from_voxel: Affine,
     pub(super) units: String,
     pub(super) notes: Vec<String>,
@@ -200,10 +200,11 @@ pub(super) struct World {
 /// in other units (meters over degrees, pressure) or one that is not evenly spaced has steps of one
 /// horizontal cell, upwards, because nothing else can be looked at. A horizontal axis that cannot be to scale has steps of 1 in the
 /// direction of its coordinates. Whoever draws uneven axes gives them places of their own.
-pub(super) fn world(dimensions: &[Dimension], axes: &[Axis]) -> World {
+pub(super) fn world(dimensions: &[Dimension], axes: &[Axis]) -> CfWorldSpace {
     let find = |kind| axes.iter().position(|a| a.kind == kind);
     let (x, y, z) = (find(AxisKind::X), find(AxisKind::Y), find(AxisKind::Z));
-    let mut world = World { world_from_voxel: Affine::IDENTITY, units: String::new(), notes: Vec::new() };
+    let mut world =
+        CfWorldSpace { world_from_voxel: Affine::IDENTITY, units: String::new(), notes: Vec::new() };
     let unit = |place: Option<usize>| place.map(|p| base_unit(&axes[p].units));
     let horizontal = unit(x).or_else(|| unit(y)).filter(|u| !u.is_empty());
     let (mut spacing, mut origin) = ([1.0; 3], [0.0; 3]);

@@ -15,7 +15,7 @@
 
 use array::{DType, Decoding, Element, ElementType, Scalar};
 
-use super::{Value, Values, text};
+use super::{CfAttributes, CfValue, text};
 
 /// Whether the library's own fill value counts as unset where the file names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) enum DefaultFill {
 }
 
 /// Whether the bits of integers of this type are meant unsigned (or signed) although the type says otherwise.
-fn reinterpreted(element: ElementType, values: &Values) -> Option<bool> {
+fn reinterpreted(element: ElementType, values: &CfAttributes) -> Option<bool> {
     match text(values, "_Unsigned")? {
         "true" if element.is_signed() => Some(true),
         "false" if element.is_integer() && !element.is_signed() => Some(false),
@@ -36,17 +36,17 @@ fn reinterpreted(element: ElementType, values: &Values) -> Option<bool> {
 }
 
 /// How stored values of `dtype` become the meant ones.
-pub(crate) fn decoding(dtype: DType, values: &Values, fill: DefaultFill) -> Decoding {
+pub(crate) fn decoding(dtype: DType, values: &CfAttributes, fill: DefaultFill) -> Decoding {
     let mut decoding = Decoding::identity(dtype);
     decoding.unsigned = reinterpreted(dtype.element(), values);
     let element = decoding.meant(dtype).element();
-    let named = Named::of(dtype.element(), element, values);
+    let named = FillValues::of(dtype.element(), element, values);
     decoding.missing.clone_from(&named.missing);
     if fill == DefaultFill::Missing && decoding.unsigned.is_none() && !values.contains_key("_FillValue") {
         decoding.unset.extend(default_fill_of(element));
     }
     decoding.valid = valid(element, values, decoding.unsigned.is_some());
-    let (scale, offset) = (Factor::of(values, "scale_factor"), Factor::of(values, "add_offset"));
+    let (scale, offset) = (ScaleFactor::of(values, "scale_factor"), ScaleFactor::of(values, "add_offset"));
     decoding.obstacle = scale.obstacle().or_else(|| offset.obstacle()).cloned();
     if decoding.obstacle.is_none() {
         (decoding.scale, decoding.offset) = (scale.value().unwrap_or(1.0), offset.value().unwrap_or(0.0));
@@ -64,7 +64,7 @@ pub(crate) fn decoding(dtype: DType, values: &Values, fill: DefaultFill) -> Deco
 }
 
 /// Positions of the samples of a coordinate: the meant values of elements of `dtype`, NaN where one is not known.
-pub(crate) fn decoded(bytes: &[u8], dtype: DType, values: &Values, fill: DefaultFill) -> Vec<f64> {
+pub(crate) fn decoded(bytes: &[u8], dtype: DType, values: &CfAttributes, fill: DefaultFill) -> Vec<f64> {
     let decoding = decoding(dtype, values, fill);
     if decoding.obstacle.is_some() {
         return Vec::new();
@@ -75,7 +75,7 @@ pub(crate) fn decoded(bytes: &[u8], dtype: DType, values: &Values, fill: Default
 }
 
 /// The values that `_FillValue` and `missing_value` name.
-struct Named {
+struct FillValues {
     missing: Vec<Scalar>,
     /// Some are named that are no NaN, so that values are compared.
     masks: bool,
@@ -83,8 +83,8 @@ struct Named {
     is_said: bool,
 }
 
-impl Named {
-    fn of(stored: ElementType, meant: ElementType, values: &Values) -> Self {
+impl FillValues {
+    fn of(stored: ElementType, meant: ElementType, values: &CfAttributes) -> Self {
         let mut named = Self { missing: Vec::new(), masks: false, is_said: false };
         let is_number = |n: &Scalar| !n.as_f64().is_nan();
         let fills = numbers(values, "_FillValue");
@@ -103,7 +103,7 @@ impl Named {
             }
         }
         // A text is compared too, and is no number.
-        let is_text = |name| matches!(values.get(name), Some(Value::Text(_) | Value::Texts(_)));
+        let is_text = |name| matches!(values.get(name), Some(CfValue::Text(_) | CfValue::Texts(_)));
         if is_text("_FillValue") || is_text("missing_value") {
             (named.masks, named.is_said) = (true, true);
         }
@@ -112,29 +112,31 @@ impl Named {
 }
 
 /// The numbers of an attribute; none where it is none or text.
-fn numbers<'a>(values: &'a Values, name: &str) -> &'a [Scalar] {
+fn numbers<'a>(values: &'a CfAttributes, name: &str) -> &'a [Scalar] {
     super::numbers(values, name).map_or(&[], |(_, numbers)| numbers)
 }
 
 /// A factor or an offset.
-enum Factor {
+enum ScaleFactor {
     Absent,
     Number(ElementType, f64),
     /// There is one that is no number; why.
     Obstacle(String),
 }
 
-impl Factor {
-    fn of(values: &Values, name: &str) -> Self {
+impl ScaleFactor {
+    fn of(values: &CfAttributes, name: &str) -> Self {
         match values.get(name) {
             None => Self::Absent,
-            Some(Value::Numbers(element, numbers)) => match numbers[..] {
+            Some(CfValue::Numbers(element, numbers)) => match numbers[..] {
                 [one] if one.as_f64().is_finite() => Self::Number(*element, one.as_f64()),
                 [one] => Self::Obstacle(format!("its `{name}` is {}", one.as_f64())),
                 _ => Self::Obstacle(format!("its `{name}` has {} values", numbers.len())),
             },
-            Some(Value::Text(text)) => Self::Obstacle(format!("its `{name}` is text, `{}`", shortened(text))),
-            Some(Value::Texts(_)) => Self::Obstacle(format!("its `{name}` is text")),
+            Some(CfValue::Text(text)) => {
+                Self::Obstacle(format!("its `{name}` is text, `{}`", shortened(text)))
+            }
+            Some(CfValue::Texts(_)) => Self::Obstacle(format!("its `{name}` is text")),
         }
     }
 
@@ -193,7 +195,7 @@ fn float_of(
 
 /// The bounds of what has a place in pictures, in the type of the values; written in either signedness where they are
 /// `turned`.
-fn valid(element: ElementType, values: &Values, turned: bool) -> Option<(Scalar, Scalar)> {
+fn valid(element: ElementType, values: &CfAttributes, turned: bool) -> Option<(Scalar, Scalar)> {
     let bound = |n: Scalar| match n {
         _ if element.is_float() => (!n.as_f64().is_nan()).then(|| Scalar::Float(n.as_f64())),
         _ if turned => n.wrapped(element),

@@ -15,7 +15,7 @@ pub(crate) use decoding::{DefaultFill, decoded, decoding, default_fill};
 
 /// The value of an attribute, with the type it is stored in: types decide what decoding gives.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum CfValue {
     /// Numbers, at least one.
     Numbers(ElementType, Vec<Scalar>),
     /// Text.
@@ -25,33 +25,33 @@ pub(crate) enum Value {
 }
 
 /// Attributes by name.
-pub(crate) type Values = BTreeMap<String, Value>;
+pub(crate) type CfAttributes = BTreeMap<String, CfValue>;
 
 /// The text of an attribute.
-pub(crate) fn text<'a>(values: &'a Values, name: &str) -> Option<&'a str> {
+pub(crate) fn text<'a>(values: &'a CfAttributes, name: &str) -> Option<&'a str> {
     match values.get(name) {
-        Some(Value::Text(text)) => Some(text.trim_end_matches('\0').trim()),
+        Some(CfValue::Text(text)) => Some(text.trim_end_matches('\0').trim()),
         _ => None,
     }
 }
 
 /// The numbers of an attribute and their type.
-fn numbers<'a>(values: &'a Values, name: &str) -> Option<(ElementType, &'a [Scalar])> {
+fn numbers<'a>(values: &'a CfAttributes, name: &str) -> Option<(ElementType, &'a [Scalar])> {
     match values.get(name) {
-        Some(Value::Numbers(element, numbers)) => Some((*element, numbers)),
+        Some(CfValue::Numbers(element, numbers)) => Some((*element, numbers)),
         _ => None,
     }
 }
 
 /// Attributes as descriptions show them, with their types.
-pub(crate) fn attributes(values: &Values) -> Attributes {
-    let shown = |value: &Value| match value {
-        Value::Numbers(element, numbers) => match numbers[..] {
+pub(crate) fn attributes(values: &CfAttributes) -> Attributes {
+    let shown = |value: &CfValue| match value {
+        CfValue::Numbers(element, numbers) => match numbers[..] {
             [one] => Attribute::Number(one, Some(*element)),
             _ => Attribute::Numbers(numbers.clone(), Some(*element)),
         },
-        Value::Text(text) => Attribute::Text(text.clone()),
-        Value::Texts(texts) => Attribute::Texts(texts.clone()),
+        CfValue::Text(text) => Attribute::Text(text.clone()),
+        CfValue::Texts(texts) => Attribute::Texts(texts.clone()),
     };
     values.iter().map(|(name, value)| (name.clone(), shown(value))).collect()
 }
@@ -65,7 +65,12 @@ pub(crate) fn named_axes(names: &[String], dtype: DType, shape: &[u64]) -> Vec<A
 /// Completes the description of a variable: axes and world space, units, attributes, decoding, meaning.
 ///
 /// `dimensions` are those of the variable, in its order.
-pub(crate) fn complete(info: &mut ArrayInfo, values: &Values, dimensions: &[Dimension], fill: DefaultFill) {
+pub(crate) fn complete(
+    info: &mut ArrayInfo,
+    values: &CfAttributes,
+    dimensions: &[Dimension],
+    fill: DefaultFill,
+) {
     let of_length = |(dimension, &count): (&Dimension, &u64)| dimension.of_length(count, &mut info.notes);
     let dimensions: Vec<Dimension> = dimensions.iter().zip(&info.levels[0].shape).map(of_length).collect();
     let dimensions = &dimensions[..];
@@ -93,7 +98,7 @@ pub(crate) fn complete(info: &mut ArrayInfo, values: &Values, dimensions: &[Dime
         info.notes.push(format!("values are shown as they are stored: {obstacle}"));
     }
     for name in ["_FillValue", "missing_value", "valid_range", "valid_min", "valid_max"] {
-        if matches!(values.get(name), Some(Value::Text(_) | Value::Texts(_))) {
+        if matches!(values.get(name), Some(CfValue::Text(_) | CfValue::Texts(_))) {
             info.notes.push(format!("`{name}` is text and says nothing of numbers"));
         }
     }

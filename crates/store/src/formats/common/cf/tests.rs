@@ -5,27 +5,27 @@ use array::{Affine, AxisKind, Coordinates};
 use super::*;
 use crate::formats::common::describe;
 
-fn values(list: &[(&str, Value)]) -> Values {
+fn values(list: &[(&str, CfValue)]) -> CfAttributes {
     list.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
 }
 
-fn text_value(text: &str) -> Value {
-    Value::Text(text.to_owned())
+fn text_value(text: &str) -> CfValue {
+    CfValue::Text(text.to_owned())
 }
 
-fn float(element: ElementType, value: f64) -> Value {
-    Value::Numbers(element, vec![Scalar::Float(value)])
+fn float(element: ElementType, value: f64) -> CfValue {
+    CfValue::Numbers(element, vec![Scalar::Float(value)])
 }
 
-fn signed(element: ElementType, value: i64) -> Value {
-    Value::Numbers(element, vec![Scalar::Signed(value)])
+fn signed(element: ElementType, value: i64) -> CfValue {
+    CfValue::Numbers(element, vec![Scalar::Signed(value)])
 }
 
-fn decoding(dtype: &str, list: &[(&str, Value)]) -> array::Decoding {
+fn decoding(dtype: &str, list: &[(&str, CfValue)]) -> array::Decoding {
     decoding::decoding(dtype.parse().unwrap(), &values(list), DefaultFill::Missing)
 }
 
-fn dimension(name: &str, list: &[(&str, Value)], samples: &[f64]) -> Dimension {
+fn dimension(name: &str, list: &[(&str, CfValue)], samples: &[f64]) -> Dimension {
     Dimension {
         name: name.into(),
         coordinate: Some(Coordinate { values: values(list), samples: samples.to_vec() }),
@@ -33,7 +33,7 @@ fn dimension(name: &str, list: &[(&str, Value)], samples: &[f64]) -> Dimension {
 }
 
 /// Stored elements of a type, decoded.
-fn meant(dtype: &str, list: &[(&str, Value)], stored: &[u8]) -> (ElementType, Vec<f64>) {
+fn meant(dtype: &str, list: &[(&str, CfValue)], stored: &[u8]) -> (ElementType, Vec<f64>) {
     let decoding = decoding(dtype, list);
     let out = array::decode(stored, dtype.parse().unwrap(), &decoding).unwrap();
     let count = out.len() / decoding.output.size_bytes();
@@ -49,7 +49,7 @@ fn types_are_those_that_xarray_chooses() {
         F32 | F64 => (name, float(element, 0.5)),
         _ => (name, signed(element, 2)),
     };
-    let output = |dtype, list: &[(&str, Value)]| decoding(dtype, list).output.element();
+    let output = |dtype, list: &[(&str, CfValue)]| decoding(dtype, list).output.element();
     for (dtype, scale, offset, expected) in [
         (">i2", Some(F64), Some(F64), F64),
         (">i2", Some(F32), Some(F32), F32),
@@ -95,14 +95,15 @@ fn every_value_that_is_named_is_missing_by_its_own_value() {
     use ElementType::{F32, F64, I16};
     let singles = |values: &[f32]| values.iter().flat_map(|v| v.to_be_bytes()).collect::<Vec<u8>>();
     let stored = singles(&[1e20, -999.99, -999.0, 3.0]);
-    let is_nan =
-        |list: &[(&str, Value)]| meant(">f4", list, &stored).1.iter().map(|v| v.is_nan()).collect::<Vec<_>>();
+    let is_nan = |list: &[(&str, CfValue)]| {
+        meant(">f4", list, &stored).1.iter().map(|v| v.is_nan()).collect::<Vec<_>>()
+    };
     // 1e20 and -999.99 in double precision are no singles.
     assert_eq!(is_nan(&[("missing_value", float(F64, 1e20))]), [false; 4]);
     let single = f64::from(-999.99f32);
     let both = [("_FillValue", float(F32, single)), ("missing_value", float(F64, -999.99))];
     assert_eq!(is_nan(&both), [false, true, false, false]);
-    let list = Value::Numbers(F64, vec![Scalar::Float(-999.0), Scalar::Float(3.0)]);
+    let list = CfValue::Numbers(F64, vec![Scalar::Float(-999.0), Scalar::Float(3.0)]);
     assert_eq!(
         is_nan(&[("_FillValue", float(F32, single)), ("missing_value", list)]),
         [false, true, true, true]
@@ -132,7 +133,7 @@ fn text_is_no_factor() {
     for (name, value) in [
         ("scale_factor", text_value("0.1")),
         ("add_offset", text_value("2")),
-        ("scale_factor", Value::Numbers(ElementType::F32, vec![Scalar::Float(1.0), Scalar::Float(2.0)])),
+        ("scale_factor", CfValue::Numbers(ElementType::F32, vec![Scalar::Float(1.0), Scalar::Float(2.0)])),
         ("scale_factor", float(ElementType::F64, f64::NAN)),
     ] {
         let decoding = decoding("<i2", &[(name, value)]);
@@ -149,7 +150,7 @@ fn what_lies_outside_the_valid_range_is_a_value_without_a_place_in_pictures() {
     assert_eq!(from.valid, Some((Scalar::Signed(0), Scalar::Signed(32_767))));
     assert!(from.is_missing(Scalar::Signed(-1)));
     assert_eq!(meant(">i2", &[("valid_min", signed(I16, 0))], &[0xff, 0xff]), (I16, vec![-1.0]));
-    let both = Value::Numbers(F32, vec![Scalar::Float(-1.0), Scalar::Float(1.0)]);
+    let both = CfValue::Numbers(F32, vec![Scalar::Float(-1.0), Scalar::Float(1.0)]);
     assert!(decoding(">f4", &[("valid_range", both)]).is_missing(Scalar::Float(1.5)));
     // The library's own fill value, too, where none is named.
     let bytes = decoding("|i1", &[]);
@@ -158,7 +159,7 @@ fn what_lies_outside_the_valid_range_is_a_value_without_a_place_in_pictures() {
     assert!(decoding("|i1", &[("_FillValue", signed(I16, 300))]).unset.is_empty());
     // In either signedness.
     for range in [[0, -2], [0, 254]] {
-        let range = Value::Numbers(I16, range.map(Scalar::Signed).to_vec());
+        let range = CfValue::Numbers(I16, range.map(Scalar::Signed).to_vec());
         let turned = decoding("|i1", &[("_Unsigned", text_value("true")), ("valid_range", range)]);
         assert_eq!(turned.valid, Some((Scalar::Unsigned(0), Scalar::Unsigned(254))));
     }
@@ -169,12 +170,12 @@ fn turned_bytes_keep_their_fill_value() {
     use ElementType::{F32, I8, U8};
     let stored = [0xffu8, 0xfe, 0x80, 0, 1, 127];
     let text = |value: &str| ("_Unsigned", text_value(value));
-    for fill in [signed(I8, -1), Value::Numbers(U8, vec![Scalar::Unsigned(255)])] {
+    for fill in [signed(I8, -1), CfValue::Numbers(U8, vec![Scalar::Unsigned(255)])] {
         let (element, values) = meant("|i1", &[text("true"), ("_FillValue", fill)], &stored);
         assert_eq!((element, &values[1..]), (F32, &[254.0, 128.0, 0.0, 1.0, 127.0][..]));
         assert!(values[0].is_nan());
     }
-    for fill in [signed(I8, -128), Value::Numbers(U8, vec![Scalar::Unsigned(128)])] {
+    for fill in [signed(I8, -128), CfValue::Numbers(U8, vec![Scalar::Unsigned(128)])] {
         let list = [text("false"), ("_FillValue", fill), ("scale_factor", float(F32, 0.5))];
         let (element, values) = meant("|u1", &list, &stored);
         assert_eq!((element, values[0], values[1]), (F32, -0.5, -1.0));
