@@ -9,7 +9,7 @@ use std::sync::Arc;
 use array::{Affine, Axis, AxisKind, ByteOrder, Coordinates, DType, ElementType, Error, Result};
 
 use crate::formats::common::flat::FlatArray;
-use crate::formats::common::flat_file::{self, About, FlatFile, Packing, Placed};
+use crate::formats::common::flat_file::{self, FileCompression, FlatFile, FlatFileArray, HeaderInfo};
 use crate::{FileBytes, OpenOptions, formats::common::describe, io::gzip};
 
 /// Bytes of the header that say something, and of all of it.
@@ -33,14 +33,14 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     let warnings = header.repair_space();
     let shape: Vec<u64> = header.sizes.iter().rev().copied().collect();
     let place = FlatArray::c_order(DATA_OFFSET, header.dtype.size_bytes(), &shape)?;
-    let packing = if is_packed { Packing::Gzip { start: 0 } } else { Packing::Plain };
+    let packing = if is_packed { FileCompression::Gzip { start: 0 } } else { FileCompression::Plain };
     let (store, access) = flat_file::store(&file, packing, &place, options)?;
     let axes = header.axes();
     let mut info = describe::array("image", header.dtype, axes, &shape, None);
     info.levels[0].world_from_voxel = Affine(header.world_from_voxel());
     info.world_units = "mm".into();
-    let about = About { format: "MGH", warnings, ..About::default() };
-    FlatFile::new(&[&file], about, vec![Placed { info, place, store, access }])
+    let about = HeaderInfo { format: "MGH", warnings, ..HeaderInfo::default() };
+    FlatFile::new(&[&file], about, vec![FlatFileArray { info, place, store, access }])
 }
 
 /// A header that was understood. Axes in the file's order, fastest first.

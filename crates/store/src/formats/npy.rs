@@ -9,7 +9,7 @@ use std::sync::Arc;
 use array::{AxisKind, DType, Error, MAX_AXES, Result};
 
 use crate::formats::common::flat::FlatArray;
-use crate::formats::common::flat_file::{self, About, FlatFile, Packing, Placed};
+use crate::formats::common::flat_file::{self, FileCompression, FlatFile, FlatFileArray, HeaderInfo};
 use crate::{FileBytes, OpenOptions, formats::common::describe};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -34,7 +34,7 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     let Header { dtype, parts, is_fortran, shape } = header;
     let order = if is_fortran { FlatArray::fortran_order } else { FlatArray::c_order };
     let whole = order(begins_at as u64, parts * dtype.size_bytes(), &shape)?;
-    let (store, access) = flat_file::store(&file, Packing::Plain, &whole, options)?;
+    let (store, access) = flat_file::store(&file, FileCompression::Plain, &whole, options)?;
     let name = file.name();
     let name = name.strip_suffix(".npy").unwrap_or(&name);
     let names =
@@ -46,9 +46,9 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
         if let Some(parts) = colors {
             info.attributes.insert("channels".into(), describe::color_names(parts));
         }
-        Placed { info, place, store: Arc::clone(&store), access }
+        FlatFileArray { info, place, store: Arc::clone(&store), access }
     });
-    FlatFile::new(&[&file], About { format: "NumPy", ..About::default() }, placed.collect())
+    FlatFile::new(&[&file], HeaderInfo { format: "NumPy", ..HeaderInfo::default() }, placed.collect())
 }
 
 /// The dictionary, and the byte at which the elements begin.

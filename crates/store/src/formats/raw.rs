@@ -29,7 +29,7 @@ use array::{
 use serde::Deserialize;
 
 use crate::formats::common::flat::FlatArray;
-use crate::formats::common::flat_file::{self, About, FlatFile, Packing, Placed};
+use crate::formats::common::flat_file::{self, FileCompression, FlatFile, FlatFileArray, HeaderInfo};
 use crate::{ByteStore, FileBytes, OpenOptions, formats::common::describe};
 
 /// Longest description, bytes.
@@ -101,9 +101,9 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     }
     let data = file.open_beside(&description.file)?;
     let place = FlatArray::c_order(description.offset, description.dtype.size_bytes(), &description.shape)?;
-    let (store, access) = flat_file::store(&data, Packing::Plain, &place, options)?;
-    let placed = Placed { info: info(&description), place, store, access };
-    let about = About { format: "raw", ..About::default() };
+    let (store, access) = flat_file::store(&data, FileCompression::Plain, &place, options)?;
+    let placed = FlatFileArray { info: info(&description), place, store, access };
+    let about = HeaderInfo { format: "raw", ..HeaderInfo::default() };
     FlatFile::new(&[&file, &data], about, vec![placed])
 }
 

@@ -167,10 +167,10 @@ fn cut(
     Ok((Selection::new(ranges)?, inside))
 }
 
-type Part = (Selection, Region);
+type GridPart = (Selection, Region);
 
 /// Both halves of a selection along an axis on which it has several elements.
-fn halves(selection: &Selection, into: Region, axis: usize) -> Result<(Part, Part)> {
+fn halves(selection: &Selection, into: Region, axis: usize) -> Result<(GridPart, GridPart)> {
     let range = selection.ranges()[axis];
     let first = range.count / 2;
     let part = |from: u64, count: u64| {

@@ -6,14 +6,14 @@ use array::{AxisRange, Region, Result, Selection, c_strides};
 
 /// The part of a selection that lies in one chunk.
 #[derive(Debug)]
-pub(crate) struct Part<'a> {
+pub(crate) struct ChunkPart<'a> {
     /// Place of the chunk in the grid of chunks.
     pub(crate) position: &'a [u64],
     /// The elements, counted from the chunk's first one.
     pub(crate) inside: &'a [AxisRange],
 }
 
-impl Part<'_> {
+impl ChunkPart<'_> {
     /// True when every element of a chunk of `shape` is meant.
     pub(crate) fn is_whole(&self, shape: &[u64]) -> bool {
         self.inside.iter().zip(shape).all(|(r, &n)| r.count == n)
@@ -65,28 +65,29 @@ pub(crate) fn for_each_chunk(
     selection: &Selection,
     chunk: &[u64],
     into: Region,
-    each: &mut dyn FnMut(&Part<'_>, Region) -> Result<()>,
+    each: &mut dyn FnMut(&ChunkPart<'_>, Region) -> Result<()>,
 ) -> Result<()> {
     if selection.is_empty() {
         return Ok(());
     }
     let axes = chunk.len();
-    let mut cut = Cut { selection, chunk, position: vec![0; axes], inside: Vec::with_capacity(axes), each };
+    let mut cut =
+        ChunkVisitor { selection, chunk, position: vec![0; axes], inside: Vec::with_capacity(axes), each };
     cut.axis(0, into)
 }
 
-struct Cut<'a> {
+struct ChunkVisitor<'a> {
     selection: &'a Selection,
     chunk: &'a [u64],
     position: Vec<u64>,
     inside: Vec<AxisRange>,
-    each: &'a mut dyn FnMut(&Part<'_>, Region) -> Result<()>,
+    each: &'a mut dyn FnMut(&ChunkPart<'_>, Region) -> Result<()>,
 }
 
-impl Cut<'_> {
+impl ChunkVisitor<'_> {
     fn axis(&mut self, axis: usize, into: Region) -> Result<()> {
         let (Some(range), Some(&size)) = (self.selection.ranges().get(axis), self.chunk.get(axis)) else {
-            return (self.each)(&Part { position: &self.position, inside: &self.inside }, into);
+            return (self.each)(&ChunkPart { position: &self.position, inside: &self.inside }, into);
         };
         let size = size.max(1);
         let mut rest = into;

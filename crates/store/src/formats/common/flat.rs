@@ -193,12 +193,12 @@ impl FlatArray {
     }
 
     /// How a small selection is read.
-    fn plan(&self, selection: &Selection) -> Plan {
+    fn plan(&self, selection: &Selection) -> RequestPlan {
         let ranges = selection.ranges().iter().zip(&self.strides);
         let start = self.offset + ranges.clone().map(|(r, &stride)| r.start * stride).sum::<u64>();
         let axes =
-            ranges.map(|(r, &stride)| Steps { count: r.count, distance: r.step.saturating_mul(stride) });
-        Plan::new(start, self.item_bytes as u64, axes.filter(|a| a.count > 1).collect())
+            ranges.map(|(r, &stride)| ByteSteps { count: r.count, distance: r.step.saturating_mul(stride) });
+        RequestPlan::new(start, self.item_bytes as u64, axes.filter(|a| a.count > 1).collect())
     }
 }
 
@@ -229,36 +229,36 @@ fn turn(raw: &[u8], shape: &[usize], item_bytes: usize, out: &mut [u8]) {
 
 /// `count` things, `distance` bytes apart.
 #[derive(Clone, Copy, Debug)]
-struct Steps {
+struct ByteSteps {
     count: u64,
     distance: u64,
 }
 
 /// Requests that together read a selection: for each place of the outer axes one, which covers the inner ones.
 #[derive(Debug)]
-struct Plan {
+struct RequestPlan {
     start: u64,
     /// Bytes that lie together in the file and in memory.
     unit: u64,
-    outer: Vec<Steps>,
+    outer: Vec<ByteSteps>,
     /// How many steps of the last outer axis one request covers.
     group: u64,
-    inner: Vec<Steps>,
+    inner: Vec<ByteSteps>,
     /// Bytes that one step of the last outer axis covers.
     span: u64,
 }
 
-impl Plan {
-    fn new(start: u64, item_bytes: u64, mut outer: Vec<Steps>) -> Self {
+impl RequestPlan {
+    fn new(start: u64, item_bytes: u64, mut outer: Vec<ByteSteps>) -> Self {
         let mut unit = item_bytes;
         while let Some(axis) = outer.pop_if(|axis| axis.distance == unit) {
             unit *= axis.count;
         }
         let mut inner = Vec::new();
         let mut span = unit;
-        let small_gap = |axis: &Steps, span: u64| axis.distance.saturating_sub(span) <= MAX_GAP_BYTES;
+        let small_gap = |axis: &ByteSteps, span: u64| axis.distance.saturating_sub(span) <= MAX_GAP_BYTES;
         let reach =
-            |axis: &Steps, span: u64| (axis.count - 1).saturating_mul(axis.distance).saturating_add(span);
+            |axis: &ByteSteps, span: u64| (axis.count - 1).saturating_mul(axis.distance).saturating_add(span);
         while let Some(axis) = outer.pop_if(|a| small_gap(a, span) && reach(a, span) <= MAX_SPAN_BYTES) {
             span = reach(&axis, span);
             inner.insert(0, axis);
@@ -278,12 +278,12 @@ impl Plan {
         scratch: &mut Vec<u8>,
         cancel: &Cancel,
     ) -> Result<()> {
-        let from = Input { store, cancel };
+        let from = FlatInput { store, cancel };
         let mut out = out;
         let has_several = !self.outer.is_empty();
         let mut ahead =
-            has_several.then(|| Ahead::of(Requests::of(self).map(|request| self.range(&request))));
-        for request in Requests::of(self) {
+            has_several.then(|| Ahead::of(ByteRequests::of(self).map(|request| self.range(&request))));
+        for request in ByteRequests::of(self) {
             cancel.check()?;
             if let Some(ahead) = &mut ahead {
                 ahead.next(store);
@@ -294,7 +294,7 @@ impl Plan {
     }
 
     /// The bytes of a request, with those of its gaps.
-    fn range(&self, request: &Request) -> Range<u64> {
+    fn range(&self, request: &ByteRequest) -> Range<u64> {
         let reach = self.outer.last().map_or(0, |axis| (request.taken - 1) * axis.distance);
         request.offset..request.offset + reach + self.span
     }
@@ -302,13 +302,14 @@ impl Plan {
     /// Makes one request; gives back what is left of `out`.
     fn request<'a>(
         &self,
-        from: &Input<'_>,
-        request: &Request,
+        from: &FlatInput<'_>,
+        request: &ByteRequest,
         out: &'a mut [u8],
         scratch: &mut Vec<u8>,
     ) -> Result<&'a mut [u8]> {
-        let grouped = self.outer.last().map(|axis| Steps { count: request.taken, distance: axis.distance });
-        let axes: Vec<Steps> =
+        let grouped =
+            self.outer.last().map(|axis| ByteSteps { count: request.taken, distance: axis.distance });
+        let axes: Vec<ByteSteps> =
             grouped.into_iter().filter(|a| a.count > 1).chain(self.inner.iter().copied()).collect();
         let elements = axes.iter().map(|a| a.count).product::<u64>() * self.unit;
         let (here, rest) = out.split_at_mut(in_memory(elements)?);
@@ -325,29 +326,29 @@ impl Plan {
 }
 
 /// One request: `taken` steps of the last outer axis.
-struct Request {
+struct ByteRequest {
     offset: u64,
     taken: u64,
 }
 
 /// The requests of a plan, in C order.
-struct Requests<'a> {
-    plan: &'a Plan,
+struct ByteRequests<'a> {
+    plan: &'a RequestPlan,
     /// Position of the next request on the outer axes; `None` at the end.
     at: Option<Vec<u64>>,
 }
 
-impl<'a> Requests<'a> {
-    fn of(plan: &'a Plan) -> Self {
+impl<'a> ByteRequests<'a> {
+    fn of(plan: &'a RequestPlan) -> Self {
         Self { plan, at: Some(vec![0; plan.outer.len()]) }
     }
 }
 
-impl Iterator for Requests<'_> {
-    type Item = Request;
+impl Iterator for ByteRequests<'_> {
+    type Item = ByteRequest;
 
-    fn next(&mut self) -> Option<Request> {
-        let Plan { start, outer, group, .. } = self.plan;
+    fn next(&mut self) -> Option<ByteRequest> {
+        let RequestPlan { start, outer, group, .. } = self.plan;
         let at = self.at.as_mut()?;
         let left = outer.last().zip(at.last()).map_or(1, |(axis, at)| axis.count - at);
         let taken = left.min(*group);
@@ -355,18 +356,18 @@ impl Iterator for Requests<'_> {
         if !advance(at, outer, taken) {
             self.at = None;
         }
-        Some(Request { offset, taken })
+        Some(ByteRequest { offset, taken })
     }
 }
 
 /// Store to read from, and the flag that cancels the read.
-struct Input<'a> {
+struct FlatInput<'a> {
     store: &'a dyn ByteStore,
     cancel: &'a Cancel,
 }
 
 /// Moves to the next request; false at the end.
-fn advance(at: &mut [u64], axes: &[Steps], taken: u64) -> bool {
+fn advance(at: &mut [u64], axes: &[ByteSteps], taken: u64) -> bool {
     let mut step = taken;
     for (at, axis) in at.iter_mut().zip(axes).rev() {
         *at += step;
@@ -380,7 +381,7 @@ fn advance(at: &mut [u64], axes: &[Steps], taken: u64) -> bool {
 }
 
 /// Copies units out of `span`, C order over `axes`.
-fn collect(span: &[u8], axes: &[Steps], unit: usize, out: &mut [u8]) {
+fn collect(span: &[u8], axes: &[ByteSteps], unit: usize, out: &mut [u8]) {
     let Some((first, inner)) = axes.split_first() else {
         out.copy_from_slice(&span[..unit]);
         return;

@@ -15,7 +15,7 @@ use crate::{Access, ByteStore, Cancel, FileBytes, Format, GzipBytes, OpenOptions
 
 /// One array with its place.
 #[derive(Clone)]
-pub(crate) struct Placed {
+pub(crate) struct FlatFileArray {
     pub(crate) info: ArrayInfo,
     pub(crate) place: FlatArray,
     pub(crate) store: Arc<dyn ByteStore>,
@@ -24,7 +24,7 @@ pub(crate) struct Placed {
 
 /// Content of a header other than its arrays.
 #[derive(Default)]
-pub(crate) struct About {
+pub(crate) struct HeaderInfo {
     pub(crate) format: &'static str,
     pub(crate) attributes: Attributes,
     pub(crate) left_out: Vec<LeftOut>,
@@ -45,7 +45,7 @@ impl FlatFile {
     ///
     /// # Errors
     /// `Corrupt` when an array's description is impossible.
-    pub(crate) fn new(files: &[&FileBytes], about: About, placed: Vec<Placed>) -> Result<Self> {
+    pub(crate) fn new(files: &[&FileBytes], about: HeaderInfo, placed: Vec<FlatFileArray>) -> Result<Self> {
         let mut dataset = Dataset {
             id: DatasetId::of(files.iter().flat_map(|f| f.identity()).chain(about.identity)),
             generation: Generation(0),
@@ -58,7 +58,7 @@ impl FlatFile {
             groups: about.groups,
         };
         let mut arrays = Vec::with_capacity(placed.len());
-        for Placed { info, place, store, access } in placed {
+        for FlatFileArray { info, place, store, access } in placed {
             dataset.arrays.push(info);
             arrays.push((place, store, access));
         }
@@ -106,7 +106,7 @@ impl Format for FlatFile {
 
 /// How the bytes of an array are packed in their file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packing {
+pub(crate) enum FileCompression {
     /// Not at all.
     Plain,
     /// The file from this byte on is one gzip stream.
@@ -123,16 +123,16 @@ pub(crate) enum Packing {
 /// `Corrupt` when a plain array ends beyond its file.
 pub(crate) fn store(
     file: &Arc<FileBytes>,
-    packing: Packing,
+    packing: FileCompression,
     place: &FlatArray,
     options: &OpenOptions,
 ) -> Result<(Arc<dyn ByteStore>, Access)> {
     match packing {
-        Packing::Plain => {
+        FileCompression::Plain => {
             place.check_within(file.size_bytes())?;
             Ok((Arc::clone(file) as Arc<dyn ByteStore>, Access::Flat))
         }
-        Packing::Gzip { start } => {
+        FileCompression::Gzip { start } => {
             let inside = GzipBytes::new(Arc::clone(file), start, options);
             Ok((Arc::new(inside), Access::Chunked))
         }

@@ -45,14 +45,14 @@ const WORDS: &[&str] = &[
 ];
 
 /// A format whose arrays mean what a person or their names say.
-pub(crate) struct Meant {
+pub(crate) struct FormatWithMeaning {
     inner: Arc<dyn Format>,
     said: Option<Meaning>,
     /// Last description of the format, and the one that was made of it.
     last: Mutex<(Arc<Dataset>, Arc<Dataset>)>,
 }
 
-impl Meant {
+impl FormatWithMeaning {
     /// Wraps a format; returns `inner` itself if no array changes its meaning.
     pub(crate) fn over(inner: Arc<dyn Format>, said: Option<Meaning>) -> Arc<dyn Format> {
         let stored = inner.dataset();
@@ -126,7 +126,7 @@ fn words(name: &str) -> impl Iterator<Item = String> {
 }
 
 #[deny(clippy::missing_trait_methods, reason = "what the format can do must not be lost")]
-impl Format for Meant {
+impl Format for FormatWithMeaning {
     fn dataset(&self) -> Arc<Dataset> {
         let stored = self.inner.dataset();
         let mut last = self.last.lock();

@@ -47,7 +47,7 @@ use self::storage::{Reader, Storage};
 use self::vds::VirtualPart;
 use self::walk::Variable;
 use crate::cache::chunk_cache::ChunkStore;
-use crate::formats::common::chunked::{Part, for_each_chunk};
+use crate::formats::common::chunked::{ChunkPart, for_each_chunk};
 use crate::schedule::once::Once;
 use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
 
@@ -255,7 +255,7 @@ impl Hdf5 {
             })?;
             let mut bytes = target.into_vec()?;
             bytes.chunks_exact_mut(text_bytes).for_each(|text| end.clear_rest(text));
-            Part { position: &[], inside: &meant }.copy(&bytes, &shape, into)
+            ChunkPart { position: &[], inside: &meant }.copy(&bytes, &shape, into)
         })
     }
 

@@ -9,7 +9,7 @@ use super::filters::Pipeline;
 use super::library::{ChunkPlace, Facts, Layout, Object};
 use super::places::Places;
 use crate::cache::chunk_cache::{ChunkStore, Decoded};
-use crate::formats::common::chunked::{Part, fill, for_each_chunk, whole_chunk};
+use crate::formats::common::chunked::{ChunkPart, fill, for_each_chunk, whole_chunk};
 use crate::formats::common::flat::FlatArray;
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
 use crate::{ByteStore, Cancel};
@@ -116,7 +116,7 @@ impl Storage {
             }
             Self::Chunked(chunks) => chunks.read(selection, into, reader),
             Self::Kept(bytes) => {
-                let part = Part { position: &[], inside: selection.ranges() };
+                let part = ChunkPart { position: &[], inside: selection.ranges() };
                 part.copy(bytes, shape, into)
             }
             Self::Unwritten => fill(into, reader.fill),
@@ -156,7 +156,7 @@ impl Chunks {
 
     fn read_chunk(
         &self,
-        part: &Part<'_>,
+        part: &ChunkPart<'_>,
         place: &ChunkPlace,
         into: Region,
         reader: &Reader<'_>,
@@ -240,7 +240,7 @@ impl Chunks {
 /// Reads the box around a part through the library and keeps what is meant.
 fn read_by_library(
     object: &Object,
-    part: &Part<'_>,
+    part: &ChunkPart<'_>,
     piece: &[u64],
     into: Region,
     reader: &Reader<'_>,

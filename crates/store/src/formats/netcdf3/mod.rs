@@ -12,7 +12,7 @@ use array::{ArrayInfo, Group, LeftOut, Region, Result, Selection, Target};
 use self::header::{Header, Type, Variable};
 use crate::formats::common::cf::{self, Coordinate, DefaultFill, Dimension};
 use crate::formats::common::flat::FlatArray;
-use crate::formats::common::flat_file::{About, FlatFile, Placed};
+use crate::formats::common::flat_file::{FlatFile, FlatFileArray, HeaderInfo};
 use crate::{
     Access, ByteStore, Cancel, FileBytes, OpenOptions, formats::common::describe, formats::common::text,
 };
@@ -29,11 +29,11 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 pub(crate) fn open(file: Arc<FileBytes>, _options: &OpenOptions) -> Result<FlatFile> {
     let header = Header::read(&file)?;
     let opened = Opened { text_dimensions: header.text_dimensions(), header, file };
-    let mut about = About {
+    let mut about = HeaderInfo {
         format: "NetCDF-3",
         attributes: cf::attributes(&opened.header.attributes),
         groups: vec![opened.group()],
-        ..About::default()
+        ..HeaderInfo::default()
     };
     let mut placed = Vec::new();
     for variable in &opened.header.variables {
@@ -54,8 +54,8 @@ struct Opened {
 
 impl Opened {
     /// A variable with its place; one that the file does not hold is left out.
-    fn place(&self, variable: &Variable) -> std::result::Result<Placed, LeftOut> {
-        let placed = || -> Result<Placed> {
+    fn place(&self, variable: &Variable) -> std::result::Result<FlatFileArray, LeftOut> {
+        let placed = || -> Result<FlatFileArray> {
             let place = self.flat(variable)?;
             place.check_within(self.file.size_bytes())?;
             let info = match variable.element {
@@ -64,7 +64,7 @@ impl Opened {
             };
             info.check()?;
             let store = Arc::clone(&self.file) as Arc<dyn ByteStore>;
-            Ok(Placed { info, place, store, access: Access::Flat })
+            Ok(FlatFileArray { info, place, store, access: Access::Flat })
         };
         placed().map_err(|e| LeftOut { name: variable.name.clone(), what: e.to_string(), value: None })
     }

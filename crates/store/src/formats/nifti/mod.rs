@@ -19,7 +19,7 @@ use array::{
 use self::cifti::Matrix;
 use self::header::{Header, Scaling, Stored, Version};
 use crate::formats::common::flat::FlatArray;
-use crate::formats::common::flat_file::{self, About, FlatFile, Packing, Placed};
+use crate::formats::common::flat_file::{self, FileCompression, FlatFile, FlatFileArray, HeaderInfo};
 use crate::{FileBytes, OpenOptions, formats::common::describe, io::gzip};
 
 /// Bytes of the longest header.
@@ -53,18 +53,18 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
         (false, false) => Arc::clone(&file),
     };
     let matrix = Matrix::of(&mut header, &header_file)?;
-    let mut about = About {
+    let mut about = HeaderInfo {
         format: if header.version == Version::Analyze { "Analyze" } else { "NIfTI" },
         attributes: attributes(&header),
         warnings: std::mem::take(&mut header.warnings),
-        ..About::default()
+        ..HeaderInfo::default()
     };
     let mut placed = Vec::new();
     match contents(&header, matrix.as_ref()) {
         Ok(contents) => {
             for (info, place) in contents? {
                 let (store, access) = flat_file::store(&data, packing(&data)?, &place, options)?;
-                placed.push(Placed { info, place, store, access });
+                placed.push(FlatFileArray { info, place, store, access });
             }
         }
         Err(what) => about.left_out.push(LeftOut { name: "image".into(), what: what.into(), value: None }),
@@ -85,8 +85,12 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     FlatFile::new(&files, about, placed)
 }
 
-fn packing(data: &FileBytes) -> Result<Packing> {
-    Ok(if gzip::recognizes(&data.head(2)?) { Packing::Gzip { start: 0 } } else { Packing::Plain })
+fn packing(data: &FileBytes) -> Result<FileCompression> {
+    Ok(if gzip::recognizes(&data.head(2)?) {
+        FileCompression::Gzip { start: 0 }
+    } else {
+        FileCompression::Plain
+    })
 }
 
 fn unpacked_head(file: &FileBytes) -> Result<Vec<u8>> {

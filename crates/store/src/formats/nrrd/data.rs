@@ -280,14 +280,14 @@ impl Read for Input<'_> {
 /// Data in several files of one size, one after another. Few of them are open at a time.
 struct Parts {
     header: Arc<FileBytes>,
-    files: Vec<Part>,
+    files: Vec<DataFile>,
     part_bytes: u64,
     how: How,
     options: OpenOptions,
     open: Mutex<Vec<(usize, Arc<OpenPart>)>>,
 }
 
-struct Part {
+struct DataFile {
     name: String,
     stamp: Stamp,
 }
@@ -297,7 +297,7 @@ struct OpenPart {
     offset: u64,
 }
 
-impl Part {
+impl DataFile {
     fn identity(&self) -> [Vec<u8>; 2] {
         [self.name.as_bytes().to_vec(), self.stamp.to_bytes().to_vec()]
     }
@@ -316,7 +316,7 @@ impl Parts {
             let file = header.open_beside(name)?;
             let stamp = file.stamp();
             how.find(&file, 0, part_bytes, options, Vec::new())?;
-            Ok(Part { name: name.clone(), stamp })
+            Ok(DataFile { name: name.clone(), stamp })
         };
         Ok(Self {
             header: Arc::clone(header),

@@ -16,7 +16,7 @@ use array::{Attribute, Axis, AxisKind, Coordinates, DType, LeftOut, Result};
 
 use self::header::{AxisFields, Header, Stored};
 use crate::formats::common::flat::FlatArray;
-use crate::formats::common::flat_file::{About, FlatFile, Placed};
+use crate::formats::common::flat_file::{FlatFile, FlatFileArray, HeaderInfo};
 use crate::{FileBytes, OpenOptions, formats::common::describe};
 
 /// Longest header, bytes.
@@ -34,7 +34,7 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFile> {
     let head = file.head(MAX_HEADER_BYTES)?;
     let header = Header::parse(&head)?;
-    let mut about = About { format: "NRRD", ..About::default() };
+    let mut about = HeaderInfo { format: "NRRD", ..HeaderInfo::default() };
     let Stored::Numbers(dtype) = header.stored else {
         let what = "blocks of bytes (type `block`), of which the header says no more than their size";
         about.left_out.push(LeftOut { name: "image".into(), what: what.into(), value: None });
@@ -47,7 +47,11 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     let place = FlatArray::c_order(found.offset, dtype.size_bytes(), &shape)?;
     let info = describe_array(&header, dtype, &shape);
     about.identity = found.identity;
-    FlatFile::new(&[&file], about, vec![Placed { info, place, store: found.store, access: found.access }])
+    FlatFile::new(
+        &[&file],
+        about,
+        vec![FlatFileArray { info, place, store: found.store, access: found.access }],
+    )
 }
 
 fn describe_array(header: &Header, dtype: DType, shape: &[u64]) -> array::ArrayInfo {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use array::{Error, Result, Source};
 
-use crate::formats::common::labels::Meant;
+use crate::formats::common::labels::FormatWithMeaning;
 use crate::formats::registry::{DIRECTORY_FORMATS, FILE_FORMATS, HEAD_BYTES, format_of_head, format_of_name};
 use crate::formats::synthetic::{self, Synthetic};
 use crate::{FileBytes, Format, FormatSource, Levels, OpenOptions};
@@ -28,7 +28,7 @@ pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Source>> {
 pub fn open_format(location: &str, options: &OpenOptions) -> Result<Arc<dyn Format>> {
     let format = open_unchecked(location, options).map_err(|e| e.context(format!("open `{location}`")))?;
     format.dataset().check()?;
-    Ok(Meant::over(format, options.meaning))
+    Ok(FormatWithMeaning::over(format, options.meaning))
 }
 
 fn open_unchecked(location: &str, options: &OpenOptions) -> Result<Arc<dyn Format>> {

@@ -96,7 +96,7 @@ fn format_name(nodes: &Nodes) -> String {
 }
 
 /// Part of an array's elements that is one stored array: all of them, or a member.
-struct Part<'a> {
+struct ArrayMember<'a> {
     path: &'a str,
     /// Behind the array's path.
     ending: String,
@@ -110,7 +110,7 @@ struct Builder<'a> {
     /// Numbers of stored arrays that are all of an array.
     by_path: BTreeMap<&'a str, usize>,
     /// All stored arrays.
-    parts: Vec<Part<'a>>,
+    parts: Vec<ArrayMember<'a>>,
     /// Axes of stored arrays that are levels of pyramids.
     level_axes: BTreeMap<usize, Vec<Axis>>,
     /// Paths that belong to pyramids, of labels or not.
@@ -132,7 +132,7 @@ impl<'a> Builder<'a> {
                             self.by_path.insert(path, number);
                         }
                         let Reading { ending, time, .. } = reading;
-                        self.parts.push(Part { path, ending, time, number });
+                        self.parts.push(ArrayMember { path, ending, time, number });
                         self.described.stored.push(stored);
                     }
                 }
@@ -274,7 +274,7 @@ impl<'a> Builder<'a> {
     }
 
     fn add_arrays(&mut self) {
-        for Part { path, ending, time, number } in std::mem::take(&mut self.parts) {
+        for ArrayMember { path, ending, time, number } in std::mem::take(&mut self.parts) {
             let Some(node) = self.nodes.by_path.get(path) else { continue };
             let mut info = self.array_info(path, node, number);
             info.name.push_str(&ending);

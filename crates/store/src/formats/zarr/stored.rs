@@ -16,7 +16,7 @@ use super::packing::{Packing, name};
 use super::shards::Shards;
 use super::states::at;
 use crate::cache::chunk_cache::{ChunkStore, Decoded};
-use crate::formats::common::chunked::{Part, fill, for_each_chunk, whole_chunk};
+use crate::formats::common::chunked::{ChunkPart, fill, for_each_chunk, whole_chunk};
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
 use crate::{Cancel, Scratch};
 
@@ -229,7 +229,7 @@ impl Stored {
     }
 
     /// A chunk that was never written is kept as no bytes at all.
-    fn copy(&self, bytes: &[u8], part: &Part<'_>, into: Region) -> Result<()> {
+    fn copy(&self, bytes: &[u8], part: &ChunkPart<'_>, into: Region) -> Result<()> {
         if bytes.is_empty() { fill(into, &self.fill) } else { part.copy(bytes, &self.chunk, into) }
     }
 

@@ -6,7 +6,7 @@ use super::super::storage::tile;
 use super::super::{Hdf5, Stored};
 use super::{PartAxis, VirtualPart};
 use crate::Cancel;
-use crate::formats::common::chunked::{Part, for_each_chunk};
+use crate::formats::common::chunked::{ChunkPart, for_each_chunk};
 
 /// Reads a selection of a virtual data set of `shape`.
 ///
@@ -31,7 +31,7 @@ fn read_tile(
     hdf5: &Hdf5,
     stored: &Stored,
     parts: &[VirtualPart],
-    part: &Part<'_>,
+    part: &ChunkPart<'_>,
     tile: &[u64],
     into: &Region,
     cancel: &Cancel,
