@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use array::{Coordinates, Result, Selection, Target};
 
-use super::netcdf::Dimension;
-use super::walk::Tree;
-use super::{Hdf5, Stored, describe};
+use super::netcdf::NetcdfDimension;
+use super::walk::FileTree;
+use super::{Hdf5, Hdf5Array, describe};
 use crate::{Cancel, formats::common::cf};
 
 /// Most samples that a whole description may hold; further dimensions keep their names only.
@@ -15,21 +15,21 @@ const MAX_SAMPLES: usize = 4 << 20;
 /// Coordinate variables of a file, each read at most once.
 pub(super) struct CoordinateReader<'a> {
     hdf5: &'a Hdf5,
-    tree: &'a Tree,
+    tree: &'a FileTree,
     is_netcdf: bool,
     read: HashMap<usize, cf::Coordinate>,
     samples_left: usize,
 }
 
 impl<'a> CoordinateReader<'a> {
-    pub(super) fn new(hdf5: &'a Hdf5, tree: &'a Tree, is_netcdf: bool) -> Self {
+    pub(super) fn new(hdf5: &'a Hdf5, tree: &'a FileTree, is_netcdf: bool) -> Self {
         Self { hdf5, tree, is_netcdf, read: HashMap::new(), samples_left: MAX_SAMPLES }
     }
 
     /// Dimensions with what their coordinate variables say.
-    pub(super) fn dimensions(&mut self, found: Vec<Option<Dimension>>) -> Vec<cf::Dimension> {
-        let named = |(axis, dimension): (usize, Option<Dimension>)| match dimension {
-            Some(Dimension { name, coordinate }) => {
+    pub(super) fn dimensions(&mut self, found: Vec<Option<NetcdfDimension>>) -> Vec<cf::Dimension> {
+        let named = |(axis, dimension): (usize, Option<NetcdfDimension>)| match dimension {
+            Some(NetcdfDimension { name, coordinate }) => {
                 cf::Dimension { name, coordinate: coordinate.and_then(|number| self.coordinate(number)) }
             }
             None => cf::Dimension { name: format!("dim{axis}"), coordinate: None },
@@ -64,7 +64,7 @@ impl<'a> CoordinateReader<'a> {
         }
         // Nothing else has this number, so its chunks are not mistaken for another's.
         let as_array = u32::MAX - u32::try_from(number).unwrap_or(u32::MAX / 4);
-        let stored = Stored::of(variable, as_array, shape.to_vec(), dtype.size_bytes());
+        let stored = Hdf5Array::of(variable, as_array, shape.to_vec(), dtype.size_bytes());
         let (target, region) = Target::new(shape, dtype.size_bytes())?;
         self.hdf5.read_stored(&stored, &Selection::all(shape), region, &Cancel::default())?;
         let values = describe::cf_values(&variable.attributes);

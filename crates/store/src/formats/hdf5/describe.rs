@@ -8,24 +8,24 @@ use array::{
 };
 
 use super::coordinates::CoordinateReader;
-use super::files::{Files, ObjectId};
-use super::library::{Element, Layout, TextForm, Value};
-use super::netcdf::{self, Dimensions};
-use super::walk::{Tree, Values, Variable};
-use super::{Hdf5, Stored, filters, openpmd};
+use super::files::{LinkedFiles, ObjectId};
+use super::library::{AttributeValue, DatasetLayout, Datatype, TextForm};
+use super::netcdf::{self, DimensionScales};
+use super::walk::{AttributeValues, FileTree, Hdf5Variable};
+use super::{Hdf5, Hdf5Array, filters, openpmd};
 use crate::{FileBytes, formats::common::cf, formats::common::describe, formats::common::text};
 
 /// Changes when values are read in another way: what was kept of them by earlier versions, here or anywhere, is not found.
 const VALUES_VERSION: &[u8] = b"hdf5-5";
 
 /// The identity of what is in these files together.
-pub(super) fn identity(files: &Files) -> DatasetId {
+pub(super) fn identity(files: &LinkedFiles) -> DatasetId {
     let parts = files.bytes().flat_map(FileBytes::identity);
     DatasetId::of(parts.chain([VALUES_VERSION.to_vec()]))
 }
 
 /// A description without arrays.
-pub(super) fn empty(files: &Files) -> Dataset {
+pub(super) fn empty(files: &LinkedFiles) -> Dataset {
     let name = files.first().path().file_name().unwrap_or_default().to_string_lossy().into_owned();
     Dataset {
         id: identity(files),
@@ -41,11 +41,11 @@ pub(super) fn empty(files: &Files) -> Dataset {
 }
 
 /// The description of a whole file, and beside every array how it is stored.
-pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
+pub(super) fn describe(hdf5: &Hdf5, tree: FileTree) -> (Dataset, Vec<Hdf5Array>) {
     let mut dataset = empty(&hdf5.files);
     dataset.attributes = file_attributes(&tree);
     dataset.groups = groups(&tree);
-    let mut texts = Texts { left_bytes: MAX_KEPT_TEXT_BYTES, left_out: Vec::new() };
+    let mut texts = VariableTexts { left_bytes: MAX_KEPT_TEXT_BYTES, left_out: Vec::new() };
     let is_netcdf = netcdf::is_netcdf(&tree);
     if is_netcdf {
         dataset.format = "NetCDF-4".into();
@@ -56,10 +56,10 @@ pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
         let mut array = |v| plain_array(&tree, v).or_else(|| text_array(hdf5, v, None, &mut texts));
         tree.variables.iter().filter_map(&mut array).collect()
     };
-    let mut stored: Vec<Stored> = Vec::with_capacity(arrays.len());
+    let mut stored: Vec<Hdf5Array> = Vec::with_capacity(arrays.len());
     // Names of one data set share its decoded chunks.
     let mut numbers: HashMap<ObjectId, usize> = HashMap::new();
-    for Described { variable, mut info, texts } in arrays {
+    for DescribedVariable { variable, mut info, texts } in arrays {
         // What is beyond a limit is left out by itself.
         if let Err(e) = info.check() {
             dataset.left_out.push(LeftOut { name: info.name, what: e.message().to_owned(), value: None });
@@ -69,7 +69,7 @@ pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
         info.storage.unlimited.clone_from(&variable.facts.unlimited);
         let same = numbers.entry(variable.id).or_insert(stored.len());
         let (same, shape) = (u32::try_from(*same).unwrap_or(u32::MAX), info.shape().to_vec());
-        let mut array = Stored::of(variable, same, shape, info.dtype.size_bytes());
+        let mut array = Hdf5Array::of(variable, same, shape, info.dtype.size_bytes());
         if let Some(rows) = texts {
             array.keep(rows);
         }
@@ -83,7 +83,7 @@ pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
 }
 
 /// All of them, whether or not they hold anything.
-fn groups(tree: &Tree) -> Vec<Group> {
+fn groups(tree: &FileTree) -> Vec<Group> {
     let mut groups: Vec<Group> =
         tree.groups.iter().map(|group| Group { path: group.path.clone(), ..Group::default() }).collect();
     for variable in &tree.variables {
@@ -98,15 +98,17 @@ fn groups(tree: &Tree) -> Vec<Group> {
 }
 
 /// The filters of its chunks.
-fn packed_by(variable: &Variable) -> Vec<Filter> {
-    let filter =
-        |f: &super::library::Filter| Filter { name: filters::name(f.id), parameters: f.parameters.clone() };
+fn packed_by(variable: &Hdf5Variable) -> Vec<Filter> {
+    let filter = |f: &super::library::PipelineFilter| Filter {
+        name: filters::name(f.id),
+        parameters: f.parameters.clone(),
+    };
     variable.facts.filters.iter().map(filter).collect()
 }
 
 /// Those of groups carry the group's path.
-fn file_attributes(tree: &Tree) -> Attributes {
-    let of_group = |group: &super::walk::Group| {
+fn file_attributes(tree: &FileTree) -> Attributes {
+    let of_group = |group: &super::walk::GroupNode| {
         let path = group.path.clone();
         let named = move |name: String| if path.is_empty() { name } else { format!("{path}/{name}") };
         cf::attributes(&cf_values(&group.attributes))
@@ -117,16 +119,16 @@ fn file_attributes(tree: &Tree) -> Attributes {
 }
 
 /// Type and shape, where it is an array of numbers.
-pub(super) fn number_array(variable: &Variable) -> Option<(DType, &[u64])> {
+pub(super) fn number_array(variable: &Hdf5Variable) -> Option<(DType, &[u64])> {
     match (&variable.facts.element, &variable.facts.shape, variable.facts.text) {
-        (Element::Number(dtype), Some(shape), None) => Some((*dtype, shape)),
+        (Datatype::Number(dtype), Some(shape), None) => Some((*dtype, shape)),
         _ => None,
     }
 }
 
 /// A variable as an array.
-struct Described<'a> {
-    variable: &'a Variable,
+struct DescribedVariable<'a> {
+    variable: &'a Hdf5Variable,
     info: ArrayInfo,
     /// All texts, each as long as the longest, where the file stores them in any length.
     texts: Option<Vec<u8>>,
@@ -138,14 +140,14 @@ const MAX_KEPT_TEXT_BYTES: u64 = 8 * MAX_TEXT_BYTES;
 const UNREADABLE_TEXT_BYTES: u64 = MAX_TEXT_BYTES / 16;
 
 /// Texts of any length of a file, which are read while it is described.
-struct Texts {
+struct VariableTexts {
     left_bytes: u64,
     left_out: Vec<LeftOut>,
 }
 
-impl Texts {
+impl VariableTexts {
     /// As [`rows`], within what is left for the file.
-    fn rows(&mut self, hdf5: &Hdf5, variable: &Variable) -> Result<(u64, Vec<u8>)> {
+    fn rows(&mut self, hdf5: &Hdf5, variable: &Hdf5Variable) -> Result<(u64, Vec<u8>)> {
         if self.left_bytes == 0 {
             return Err(Error::too_large(format!(
                 "expected at most {MAX_KEPT_TEXT_BYTES} bytes of texts of any length in one file"
@@ -161,12 +163,12 @@ impl Texts {
 /// A variable of texts. `dimensions`: of a file with netCDF's conventions.
 fn text_array<'a>(
     hdf5: &Hdf5,
-    variable: &'a Variable,
-    dimensions: Option<(&Dimensions<'_>, usize)>,
-    all: &mut Texts,
-) -> Option<Described<'a>> {
+    variable: &'a Hdf5Variable,
+    dimensions: Option<(&DimensionScales<'_>, usize)>,
+    all: &mut VariableTexts,
+) -> Option<DescribedVariable<'a>> {
     // What is left out is still here where it names a dimension.
-    if let Element::Other(_) = variable.facts.element {
+    if let Datatype::Other(_) = variable.facts.element {
         return None;
     }
     let (form, extent) = (variable.facts.text?, variable.extent()?);
@@ -201,11 +203,11 @@ fn text_array<'a>(
         TextForm::Characters => Some("characters".into()),
         TextForm::Variable => None,
     };
-    Some(Described { variable, info, texts })
+    Some(DescribedVariable { variable, info, texts })
 }
 
 /// Texts of any length: the bytes of the longest, at least one, and all of them one after another, padded by zeros.
-fn rows(hdf5: &Hdf5, variable: &Variable) -> Result<(u64, Vec<u8>)> {
+fn rows(hdf5: &Hdf5, variable: &Hdf5Variable) -> Result<(u64, Vec<u8>)> {
     let limit = usize::try_from(MAX_TEXT_ELEMENTS).unwrap_or(usize::MAX);
     let texts = hdf5.files.object(variable.id)?.texts(limit)?;
     let longest = texts.iter().map(Vec::len).max().unwrap_or(0).max(1);
@@ -226,11 +228,11 @@ fn rows(hdf5: &Hdf5, variable: &Variable) -> Result<(u64, Vec<u8>)> {
 /// The arrays of a file with dimension scales. Where netCDF's library did not write it, what has none is as in any HDF5 file.
 fn arrays_with_dimensions<'a>(
     hdf5: &Hdf5,
-    tree: &'a Tree,
+    tree: &'a FileTree,
     is_netcdf: bool,
-    texts: &mut Texts,
-) -> Vec<Described<'a>> {
-    let dimensions = Dimensions::new(tree);
+    texts: &mut VariableTexts,
+) -> Vec<DescribedVariable<'a>> {
+    let dimensions = DimensionScales::new(tree);
     let mut coordinates = CoordinateReader::new(hdf5, tree, is_netcdf);
     let mut arrays = Vec::new();
     for (number, variable) in tree.variables.iter().enumerate() {
@@ -249,7 +251,7 @@ fn arrays_with_dimensions<'a>(
         let found = coordinates.dimensions(found);
         let shape = dimensions.shape(number, shape);
         let info = array(variable, dtype, &shape, &found, default_fill(variable, is_netcdf));
-        arrays.push(Described { variable, info, texts: None });
+        arrays.push(DescribedVariable { variable, info, texts: None });
     }
     arrays
 }
@@ -259,7 +261,7 @@ fn arrays_with_dimensions<'a>(
 /// As netCDF4-python has it, it is missing, in bytes only if the variable has a fill value: the library gives one to each variable that is
 /// filled, and 255 or -127 of another is a value. netCDF4-python masks it in HDF5 files of other programs too, where nobody
 /// put it (-32767 in `i2`); it is a value there. Before 2016 the library left no mark, but its fill value tells.
-pub(super) fn default_fill(variable: &Variable, is_netcdf: bool) -> cf::DefaultFill {
+pub(super) fn default_fill(variable: &Hdf5Variable, is_netcdf: bool) -> cf::DefaultFill {
     let facts = &variable.facts;
     let dtype = number_array(variable).map(|(dtype, _)| dtype);
     let is_missing = if dtype.is_some_and(|dtype| dtype.size_bytes() == 1) {
@@ -273,10 +275,10 @@ pub(super) fn default_fill(variable: &Variable, is_netcdf: bool) -> cf::DefaultF
 
 /// One element as stored of what netCDF gives where a variable is shorter than its dimension: its fill value, and the
 /// library's own where it has none.
-pub(super) fn beyond(variable: &Variable) -> Vec<u8> {
+pub(super) fn beyond(variable: &Hdf5Variable) -> Vec<u8> {
     let Some((dtype, _)) = number_array(variable) else { return variable.facts.fill.clone() };
     let named = match variable.attributes.get("_FillValue") {
-        Some(Value::Numbers { dtype: own, bytes }) if *own == dtype => Some(bytes.clone()),
+        Some(AttributeValue::Numbers { dtype: own, bytes }) if *own == dtype => Some(bytes.clone()),
         _ => None,
     };
     let is_set =
@@ -288,7 +290,7 @@ pub(super) fn beyond(variable: &Variable) -> Vec<u8> {
 
 /// A variable by the conventions of netCDF and CF.
 pub(super) fn array(
-    variable: &Variable,
+    variable: &Hdf5Variable,
     dtype: DType,
     shape: &[u64],
     dimensions: &[cf::Dimension],
@@ -303,7 +305,7 @@ pub(super) fn array(
 }
 
 /// A data set of a file without conventions, or with those of openPMD. Values are the stored ones.
-fn plain_array<'a>(tree: &Tree, variable: &'a Variable) -> Option<Described<'a>> {
+fn plain_array<'a>(tree: &FileTree, variable: &'a Hdf5Variable) -> Option<DescribedVariable<'a>> {
     let (dtype, shape) = number_array(variable)?;
     let mesh = mesh_axes(tree, variable, shape.len());
     let is_mesh = mesh.is_some();
@@ -318,45 +320,45 @@ fn plain_array<'a>(tree: &Tree, variable: &'a Variable) -> Option<Described<'a>>
     if is_mesh {
         info.world_units = openpmd::UNITS.into();
     }
-    Some(Described { variable, info, texts: None })
+    Some(DescribedVariable { variable, info, texts: None })
 }
 
 /// Axes that HDF5's own attribute names (dimension scales, H5DS).
-fn labeled_axes(variable: &Variable, dtype: DType, shape: &[u64]) -> Option<Vec<Axis>> {
-    let Value::Texts(labels) = variable.attributes.get("DIMENSION_LABELS")? else { return None };
+fn labeled_axes(variable: &Hdf5Variable, dtype: DType, shape: &[u64]) -> Option<Vec<Axis>> {
+    let AttributeValue::Texts(labels) = variable.attributes.get("DIMENSION_LABELS")? else { return None };
     let are_names = labels.len() == shape.len() && labels.iter().all(|label| !label.is_empty());
     are_names.then(|| cf::named_axes(labels, dtype, shape))
 }
 
 /// Components of a vector are data sets in the mesh's group; a scalar mesh is itself a data set.
-fn mesh_axes(tree: &Tree, variable: &Variable, count: usize) -> Option<Vec<Axis>> {
+fn mesh_axes(tree: &FileTree, variable: &Hdf5Variable, count: usize) -> Option<Vec<Axis>> {
     let component = &variable.attributes;
     let group = tree.groups.get(variable.group).map(|g| &g.attributes);
     let of_group = group.and_then(|mesh| openpmd::axes(mesh, component, count));
     of_group.or_else(|| openpmd::axes(component, component, count))
 }
 
-fn chunk(variable: &Variable) -> Option<Vec<u64>> {
+fn chunk(variable: &Hdf5Variable) -> Option<Vec<u64>> {
     match &variable.facts.layout {
-        Layout::Chunked(chunk) => Some(chunk.clone()),
+        DatasetLayout::Chunked(chunk) => Some(chunk.clone()),
         _ => None,
     }
 }
 
 /// Attributes that people see, with their types; references and the conventions' own are left out.
-pub(super) fn cf_values(values: &Values) -> cf::CfAttributes {
+pub(super) fn cf_values(values: &AttributeValues) -> cf::CfAttributes {
     let shown = values.iter().filter(|(name, _)| netcdf::is_shown(name));
     shown.filter_map(|(name, value)| cf_value(value).map(|v| (name.clone(), v))).collect()
 }
 
-fn cf_value(value: &Value) -> Option<cf::CfValue> {
+fn cf_value(value: &AttributeValue) -> Option<cf::CfValue> {
     match value {
-        Value::Numbers { dtype, bytes } => {
+        AttributeValue::Numbers { dtype, bytes } => {
             let count = bytes.len() / dtype.size_bytes();
             let numbers: Vec<Scalar> = (0..count).filter_map(|i| dtype.scalar_at(bytes, i)).collect();
             (!numbers.is_empty()).then(|| cf::CfValue::Numbers(dtype.element(), numbers))
         }
-        Value::Texts(texts) => match &texts[..] {
+        AttributeValue::Texts(texts) => match &texts[..] {
             [] => None,
             [one] => Some(cf::CfValue::Text(one.clone())),
             _ => Some(cf::CfValue::Texts(texts.clone())),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use array::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-use super::library::{File, Object, Token};
+use super::library::{Hdf5File, Object, ObjectToken};
 use crate::FileBytes;
 
 /// Most files that one data set leads to: each keeps a file open.
@@ -21,19 +21,19 @@ const MAX_FILES: usize = 256;
 pub(super) struct ObjectId {
     /// Number of its file; 0 is the one that was opened.
     pub(super) file: usize,
-    pub(super) token: Token,
+    pub(super) token: ObjectToken,
 }
 
 /// Why something that a file names is not followed.
 #[derive(Clone, Debug)]
-pub(super) enum NotFollowed {
+pub(super) enum LinkError {
     /// There is no such thing.
     Missing(String),
     /// It may not be reached, or cannot be read.
     Refused(String),
 }
 
-impl NotFollowed {
+impl LinkError {
     /// For people.
     pub(super) fn why(&self) -> &str {
         match self {
@@ -51,25 +51,25 @@ impl NotFollowed {
 #[derive(Debug)]
 pub(super) struct LinkedFile {
     pub(super) bytes: Arc<FileBytes>,
-    pub(super) library: File,
+    pub(super) library: Hdf5File,
 }
 
 /// All of them.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct LinkedFiles {
     open: Vec<LinkedFile>,
-    by_path: HashMap<PathBuf, std::result::Result<usize, NotFollowed>>,
+    by_path: HashMap<PathBuf, std::result::Result<usize, LinkError>>,
     /// Folder in which all of them must lie.
     folder: PathBuf,
 }
 
-impl Files {
+impl LinkedFiles {
     /// The file that was opened. `folder` is the exported one, else that of the file.
     ///
     /// # Errors
-    /// As [`File::open`].
+    /// As [`Hdf5File::open`].
     pub(super) fn open(bytes: Arc<FileBytes>, folder: Option<&Path>) -> Result<Self> {
-        let library = File::open(&bytes)?;
+        let library = Hdf5File::open(&bytes)?;
         let folder = folder.unwrap_or_else(|| bytes.path().parent().unwrap_or(Path::new(""))).to_owned();
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
         let by_path = bytes.path().canonicalize().map(|path| (path, Ok(0))).into_iter().collect();
@@ -104,22 +104,22 @@ impl Files {
     }
 
     /// The number of the file that file `from` names; else why it is not followed.
-    pub(super) fn follow(&mut self, from: usize, name: &str) -> std::result::Result<usize, NotFollowed> {
+    pub(super) fn follow(&mut self, from: usize, name: &str) -> std::result::Result<usize, LinkError> {
         let path = self.get(from).and_then(|from| from.bytes.within(name, &self.folder));
-        let path = path.map_err(|e| NotFollowed::of(&e))?;
+        let path = path.map_err(|e| LinkError::of(&e))?;
         if let Some(known) = self.by_path.get(&path) {
             return known.clone();
         }
         if self.open.len() >= MAX_FILES {
-            return Err(NotFollowed::Refused(format!("more than {MAX_FILES} files")));
+            return Err(LinkError::Refused(format!("more than {MAX_FILES} files")));
         }
-        let opened = FileBytes::open(&path).and_then(|bytes| Ok((File::open(&bytes)?, bytes)));
+        let opened = FileBytes::open(&path).and_then(|bytes| Ok((Hdf5File::open(&bytes)?, bytes)));
         let number = match opened {
             Ok((library, bytes)) => {
                 self.open.push(LinkedFile { bytes, library });
                 Ok(self.open.len() - 1)
             }
-            Err(_) => Err(NotFollowed::Refused(format!("`{name}` cannot be read as HDF5"))),
+            Err(_) => Err(LinkError::Refused(format!("`{name}` cannot be read as HDF5"))),
         };
         self.by_path.insert(path, number.clone());
         number

@@ -8,8 +8,8 @@
 use array::Result;
 
 use super::describe;
-use super::files::Files;
-use super::walk::{Tree, walk};
+use super::files::LinkedFiles;
+use super::walk::{FileTree, walk};
 use crate::OpenOptions;
 
 /// Fewer objects are found sooner than they are looked up.
@@ -23,7 +23,7 @@ pub(super) const NAME: &str = "hdf5-7/tree";
 ///
 /// # Errors
 /// Those of the walk.
-pub(super) fn tree(files: &mut Files, options: &OpenOptions) -> Result<Tree> {
+pub(super) fn tree(files: &mut LinkedFiles, options: &OpenOptions) -> Result<FileTree> {
     let (side, id) = (options.side_cache(), describe::identity(files));
     let kept = side.as_ref().and_then(|side| side.get(id, NAME));
     if let Some(tree) = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {

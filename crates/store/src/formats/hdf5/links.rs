@@ -1,6 +1,6 @@
 //! Follows links: paths through groups, soft links, and links to other files, up to a limit.
 
-use super::files::{Files, NotFollowed, ObjectId};
+use super::files::{LinkError, LinkedFiles, ObjectId};
 use super::library::{LinkTarget, ObjectKind};
 
 /// Most links on the way to one object.
@@ -9,31 +9,31 @@ const MAX_LINKS: usize = 32;
 const MAX_STEPS: usize = 256;
 
 /// Object at the end of a way, else why there is none.
-type Found = Result<ObjectId, NotFollowed>;
+type LinkResult = Result<ObjectId, LinkError>;
 
 /// The object that a link in the group `within` stands for, else why there is none.
-pub(super) fn resolve(files: &mut Files, within: ObjectId, target: &LinkTarget) -> Found {
-    Way { files, links: 0, steps: 0 }.target(within, target)
+pub(super) fn resolve(files: &mut LinkedFiles, within: ObjectId, target: &LinkTarget) -> LinkResult {
+    LinkResolver { files, links: 0, steps: 0 }.target(within, target)
 }
 
 /// The object of a path in a file, as [`resolve`].
-pub(super) fn resolve_path(files: &mut Files, file: usize, path: &str) -> Found {
-    let mut way = Way { files, links: 0, steps: 0 };
+pub(super) fn resolve_path(files: &mut LinkedFiles, file: usize, path: &str) -> LinkResult {
+    let mut way = LinkResolver { files, links: 0, steps: 0 };
     let root = way.root(file)?;
     way.path(root, path)
 }
 
-struct Way<'a> {
-    files: &'a mut Files,
+struct LinkResolver<'a> {
+    files: &'a mut LinkedFiles,
     links: usize,
     steps: usize,
 }
 
-impl Way<'_> {
-    fn target(&mut self, within: ObjectId, target: &LinkTarget) -> Found {
+impl LinkResolver<'_> {
+    fn target(&mut self, within: ObjectId, target: &LinkTarget) -> LinkResult {
         self.links += 1;
         if self.links > MAX_LINKS {
-            return Err(NotFollowed::Refused(format!("more than {MAX_LINKS} links on the way")));
+            return Err(LinkError::Refused(format!("more than {MAX_LINKS} links on the way")));
         }
         match target {
             LinkTarget::Object(token) => Ok(ObjectId { file: within.file, token: *token }),
@@ -43,31 +43,31 @@ impl Way<'_> {
                 let root = self.root(file)?;
                 self.path(root, path)
             }
-            LinkTarget::Other => Err(NotFollowed::Refused("a link of a kind that is not known".into())),
+            LinkTarget::Other => Err(LinkError::Refused("a link of a kind that is not known".into())),
         }
     }
 
-    fn root(&self, file: usize) -> Found {
+    fn root(&self, file: usize) -> LinkResult {
         let root = self.files.get(file).and_then(|file| file.library.root()?.token());
-        root.map(|token| ObjectId { file, token }).map_err(|e| NotFollowed::of(&e))
+        root.map(|token| ObjectId { file, token }).map_err(|e| LinkError::of(&e))
     }
 
     /// Follows a path from a group, or from its file's root where it begins with a slash.
-    fn path(&mut self, within: ObjectId, path: &str) -> Found {
+    fn path(&mut self, within: ObjectId, path: &str) -> LinkResult {
         let mut at = if path.starts_with('/') { self.root(within.file)? } else { within };
         for name in path.split('/').filter(|name| !name.is_empty() && *name != ".") {
             self.steps += 1;
             if self.steps > MAX_STEPS {
-                return Err(NotFollowed::Refused(format!("more than {MAX_STEPS} groups on the way")));
+                return Err(LinkError::Refused(format!("more than {MAX_STEPS} groups on the way")));
             }
-            let group = self.files.object(at).map_err(|e| NotFollowed::of(&e))?;
+            let group = self.files.object(at).map_err(|e| LinkError::of(&e))?;
             let target = match group.kind() {
                 ObjectKind::Group => group.link(name),
                 _ => None,
             };
             drop(group);
             let target =
-                target.ok_or_else(|| NotFollowed::Missing(format!("nothing is named `{name}` there")))?;
+                target.ok_or_else(|| LinkError::Missing(format!("nothing is named `{name}` there")))?;
             at = match target {
                 LinkTarget::Object(token) => ObjectId { file: at.file, token },
                 other => self.target(at, &other)?,

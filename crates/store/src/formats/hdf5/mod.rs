@@ -39,13 +39,13 @@ use array::{
     AxisRange, Dataset, Error, ErrorKind, PackedChunk, Region, Result, Selection, Target, c_strides,
 };
 
-use self::files::{Files, ObjectId};
-use self::library::{Element, Facts, TextEnd, TextForm};
+use self::files::{LinkedFiles, ObjectId};
+use self::library::{DatasetInfo, Datatype, TextEnd, TextForm};
 pub use self::library::{NewHdf5, create_hdf5};
 pub(crate) use self::signature::recognizes;
-use self::storage::{Reader, Storage};
+use self::storage::{DatasetStorage, StorageReader};
 use self::vds::VirtualPart;
-use self::walk::Variable;
+use self::walk::Hdf5Variable;
 use crate::cache::chunk_cache::ChunkStore;
 use crate::formats::common::chunked::{ChunkPart, for_each_chunk};
 use crate::schedule::once::Once;
@@ -56,14 +56,14 @@ use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
 /// # Errors
 /// `Corrupt` when it is not an HDF5 file that the library can open.
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<Hdf5> {
-    let mut files = Files::open(file, options.folder.as_deref())?;
+    let mut files = LinkedFiles::open(file, options.folder.as_deref())?;
     let mut tree = index::tree(&mut files, options)?;
     let sources = std::mem::take(&mut tree.sources).into_iter().enumerate();
     let mut hdf5 = Hdf5 {
         dataset: Arc::new(describe::empty(&files)),
         files,
         arrays: Vec::new(),
-        sources: sources.map(|(number, source)| Stored::of_source(source, number)).collect(),
+        sources: sources.map(|(number, source)| Hdf5Array::of_source(source, number)).collect(),
         chunks: ChunkStore::new(options.scratch.clone()),
     };
     let (dataset, arrays) = describe::describe(&hdf5, tree);
@@ -75,20 +75,20 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<Hdf5> 
 /// An open file.
 #[derive(Debug)]
 pub(crate) struct Hdf5 {
-    files: Files,
+    files: LinkedFiles,
     dataset: Arc<Dataset>,
     /// Beside the arrays of `dataset`.
-    arrays: Vec<Stored>,
+    arrays: Vec<Hdf5Array>,
     /// Sources of virtual data sets.
-    sources: Vec<Stored>,
+    sources: Vec<Hdf5Array>,
     chunks: ChunkStore,
 }
 
 /// One array as the file has it.
 #[derive(Debug)]
-struct Stored {
+struct Hdf5Array {
     id: ObjectId,
-    facts: Facts,
+    facts: DatasetInfo,
     /// Elements per axis as described; beyond what the data set has, all are `beyond`.
     shape: Vec<u64>,
     /// Elements per axis that the data set has.
@@ -101,7 +101,7 @@ struct Stored {
     /// Parts, where it is a virtual data set.
     parts: Option<Arc<Vec<VirtualPart>>>,
     /// Looked up at the first read.
-    storage: Once<Storage>,
+    storage: Once<DatasetStorage>,
 }
 
 /// Advice for a file whose superblock is older than the rest.
@@ -111,9 +111,9 @@ const IN_SWMR: &str = "the file is being written in SWMR mode, or its writer end
 /// Numbers of sources of virtual data sets begin here: above those of arrays, below those of coordinates.
 const FIRST_SOURCE: u32 = u32::MAX / 2;
 
-impl Stored {
+impl Hdf5Array {
     /// As an array is described, which may be longer than its data set along dimensions that grow.
-    fn of(variable: &Variable, number: u32, shape: Vec<u64>, item_bytes: usize) -> Self {
+    fn of(variable: &Hdf5Variable, number: u32, shape: Vec<u64>, item_bytes: usize) -> Self {
         let (id, facts, parts) = (variable.id, variable.facts.clone(), variable.parts.clone());
         let item_bytes = facts.within.map_or(item_bytes, |(size, _)| size);
         let extent = facts.shape.clone().unwrap_or_default();
@@ -125,7 +125,7 @@ impl Stored {
     fn keep(&mut self, rows: Vec<u8>) {
         self.extent.extend(self.shape.last());
         self.beyond = vec![0];
-        self.storage = Once::made(Storage::Kept(rows));
+        self.storage = Once::made(DatasetStorage::Kept(rows));
     }
 
     /// End of strings of one length, where their last bytes may be no part of them.
@@ -140,10 +140,10 @@ impl Stored {
         self.shape != self.extent
     }
 
-    fn of_source(source: vds::SourceData, number: usize) -> Self {
-        let vds::SourceData { id, facts, shape, parts } = source;
+    fn of_source(source: vds::SourceDataset, number: usize) -> Self {
+        let vds::SourceDataset { id, facts, shape, parts } = source;
         let item_bytes = match &facts.element {
-            Element::Number(dtype) | Element::Enumeration { dtype, .. } => dtype.size_bytes(),
+            Datatype::Number(dtype) | Datatype::Enumeration { dtype, .. } => dtype.size_bytes(),
             _ => 1,
         };
         let number = FIRST_SOURCE + u32::try_from(number).unwrap_or(FIRST_SOURCE / 2);
@@ -166,7 +166,7 @@ impl Hdf5 {
     /// Reads elements of one array, which need not be in the description yet.
     fn read_stored(
         &self,
-        stored: &Stored,
+        stored: &Hdf5Array,
         selection: &Selection,
         into: Region,
         cancel: &Cancel,
@@ -204,7 +204,7 @@ impl Hdf5 {
     /// Reads what the file calls elements, piece by piece, and takes from each the part or the bits that are meant.
     fn read_within(
         &self,
-        stored: &Stored,
+        stored: &Hdf5Array,
         selection: &Selection,
         into: Region,
         cancel: &Cancel,
@@ -230,7 +230,7 @@ impl Hdf5 {
     /// Reads whole texts, piece by piece, clears what lies behind their ends, and takes the bytes that are meant.
     fn read_texts(
         &self,
-        stored: &Stored,
+        stored: &Hdf5Array,
         end: TextEnd,
         selection: &Selection,
         into: Region,
@@ -262,13 +262,14 @@ impl Hdf5 {
     /// Does something where the elements of an array lie.
     fn with_storage<T>(
         &self,
-        stored: &Stored,
+        stored: &Hdf5Array,
         cancel: &Cancel,
-        how: impl FnOnce(&Storage, &Reader<'_>) -> Result<T>,
+        how: impl FnOnce(&DatasetStorage, &StorageReader<'_>) -> Result<T>,
     ) -> Result<T> {
         let locate = || {
             let object = self.files.object(stored.id)?;
-            let located = Storage::locate(object, &stored.facts, &stored.extent, stored.item_bytes, cancel);
+            let located =
+                DatasetStorage::locate(object, &stored.facts, &stored.extent, stored.item_bytes, cancel);
             located.map_err(|e| {
                 let file = self.files.get(stored.id.file);
                 let is_in_swmr = file.is_ok_and(|file| signature::is_in_swmr(&file.bytes));
@@ -276,7 +277,7 @@ impl Hdf5 {
             })
         };
         let storage = stored.storage.get_or_make(cancel, locate)?;
-        let reader = Reader {
+        let reader = StorageReader {
             file: &*self.files.get(stored.id.file)?.bytes,
             store: &self.chunks,
             array: stored.number,
@@ -287,7 +288,7 @@ impl Hdf5 {
         how(storage, &reader)
     }
 
-    fn stored(&self, array: u32) -> Result<&Stored> {
+    fn stored(&self, array: u32) -> Result<&Hdf5Array> {
         self.arrays.get(array as usize).ok_or_else(|| {
             Error::not_found(format!("expected an array below {}, found {array}", self.arrays.len()))
         })
@@ -301,7 +302,7 @@ impl Format for Hdf5 {
 
     fn access(&self, array: u32) -> Access {
         match self.arrays.get(array as usize).map(|a| &a.facts.layout) {
-            Some(library::Layout::Chunked(_)) => Access::Chunked,
+            Some(library::DatasetLayout::Chunked(_)) => Access::Chunked,
             _ => Access::Flat,
         }
     }

@@ -5,8 +5,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::library::{Facts, TextForm, Value};
-use super::walk::{Tree, Values, Variable};
+use super::library::{AttributeValue, DatasetInfo, TextForm};
+use super::walk::{AttributeValues, FileTree, Hdf5Variable};
 
 /// Attributes that netCDF-4 and HDF5's dimension scales keep for themselves.
 const HIDDEN: &[&str] = &[
@@ -28,22 +28,23 @@ const NOT_COORDINATE: &str = "_nc4_non_coord_";
 
 /// A dimension of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Dimension {
+pub(super) struct NetcdfDimension {
     /// Its short name.
     pub(super) name: String,
-    /// Number of the variable that holds its coordinates, in [`Tree::variables`].
+    /// Number of the variable that holds its coordinates, in [`FileTree::variables`].
     pub(super) coordinate: Option<usize>,
 }
 
 /// Whether netCDF's library or h5netcdf wrote the file. Dimension scales alone do not say so: any program can make them.
-pub(super) fn is_netcdf(tree: &Tree) -> bool {
-    let is_marked = |root: &Values| root.contains_key("_NCProperties") || root.contains_key("_nc3_strict");
+pub(super) fn is_netcdf(tree: &FileTree) -> bool {
+    let is_marked =
+        |root: &AttributeValues| root.contains_key("_NCProperties") || root.contains_key("_nc3_strict");
     tree.groups.first().is_some_and(|root| is_marked(&root.attributes))
         || tree.variables.iter().any(|v| v.attributes.contains_key("_Netcdf4Dimid") || is_bare_dimension(v))
 }
 
 /// Whether a data set of the file names an axis.
-pub(super) fn has_scales(tree: &Tree) -> bool {
+pub(super) fn has_scales(tree: &FileTree) -> bool {
     tree.variables.iter().any(is_scale)
 }
 
@@ -53,12 +54,12 @@ pub(super) fn is_shown(name: &str) -> bool {
 }
 
 /// Whether a data set is only there to give a dimension its length.
-pub(super) fn is_bare_dimension(variable: &Variable) -> bool {
+pub(super) fn is_bare_dimension(variable: &Hdf5Variable) -> bool {
     is_scale(variable) && text(&variable.attributes, "NAME").is_some_and(|n| n.starts_with(NO_VARIABLE))
 }
 
 /// Whether texts of one byte are characters of a netCDF variable, which lie along its last dimension.
-pub(super) fn is_of_characters(facts: &Facts, attributes: &Values) -> bool {
+pub(super) fn is_of_characters(facts: &DatasetInfo, attributes: &AttributeValues) -> bool {
     let has_dimensions = ["DIMENSION_LIST", "_Netcdf4Dimid", "_Netcdf4Coordinates"]
         .iter()
         .any(|name| attributes.contains_key(*name))
@@ -69,12 +70,12 @@ pub(super) fn is_of_characters(facts: &Facts, attributes: &Values) -> bool {
 
 /// Numbers of variables whose characters are texts of one byte each, as xarray has it: a variable of their group has the name of
 /// their last dimension, or has that dimension and is no text along it.
-pub(super) fn single_characters(tree: &Tree) -> Vec<usize> {
-    let are_characters = |v: &Variable| v.facts.text == Some(TextForm::Characters);
+pub(super) fn single_characters(tree: &FileTree) -> Vec<usize> {
+    let are_characters = |v: &Hdf5Variable| v.facts.text == Some(TextForm::Characters);
     if !tree.variables.iter().any(are_characters) {
         return Vec::new();
     }
-    let dimensions = Dimensions::new(tree);
+    let dimensions = DimensionScales::new(tree);
     // By group and name: variables, and dimensions that are not of texts alone.
     let mut taken = HashSet::new();
     let mut last_dimensions = Vec::new();
@@ -109,8 +110,8 @@ fn short_name(path: &str) -> String {
 }
 
 /// Finds dimensions of variables.
-pub(super) struct Dimensions<'a> {
-    tree: &'a Tree,
+pub(super) struct DimensionScales<'a> {
+    tree: &'a FileTree,
     /// The file is one of netCDF's own.
     is_netcdf: bool,
     /// Lengths of scales, by the number of their variable.
@@ -121,8 +122,8 @@ pub(super) struct Dimensions<'a> {
     by_number: HashMap<i64, usize>,
 }
 
-impl<'a> Dimensions<'a> {
-    pub(super) fn new(tree: &'a Tree) -> Self {
+impl<'a> DimensionScales<'a> {
+    pub(super) fn new(tree: &'a FileTree) -> Self {
         let variables = || tree.variables.iter().enumerate();
         let mut dimensions = Self {
             tree,
@@ -150,12 +151,12 @@ impl<'a> Dimensions<'a> {
     }
 
     /// The dimension of every axis of variable `number`, where the file names one.
-    pub(super) fn of(&self, number: usize, axes: usize) -> Vec<Option<Dimension>> {
+    pub(super) fn of(&self, number: usize, axes: usize) -> Vec<Option<NetcdfDimension>> {
         let dimension = |(axis, scale): (usize, Option<usize>)| match scale {
             Some(scale) => Some(self.dimension(scale)),
             None => {
                 let name = self.anonymous.get(&(number, axis))?.clone();
-                Some(Dimension { name, coordinate: None })
+                Some(NetcdfDimension { name, coordinate: None })
             }
         };
         self.scales(number, axes).into_iter().enumerate().map(dimension).collect()
@@ -215,7 +216,7 @@ impl<'a> Dimensions<'a> {
     /// The scale of every axis of variable `number`, as numbers of variables.
     fn scales(&self, number: usize, axes: usize) -> Vec<Option<usize>> {
         let Some(variable) = self.tree.variables.get(number) else { return vec![None; axes] };
-        if let Some(Value::ReferenceLists(lists)) = variable.attributes.get("DIMENSION_LIST") {
+        if let Some(AttributeValue::ReferenceLists(lists)) = variable.attributes.get("DIMENSION_LIST") {
             let scale = |list: &Vec<u64>| {
                 list.first().and_then(|&to| self.by_address.get(&address(variable, to))).copied()
             };
@@ -234,48 +235,48 @@ impl<'a> Dimensions<'a> {
         found
     }
 
-    fn dimension(&self, scale: usize) -> Dimension {
+    fn dimension(&self, scale: usize) -> NetcdfDimension {
         let name = self.tree.variables.get(scale).map_or(String::new(), |v| short_name(&v.path));
         let described = self.tree.variables.get(scale).is_some_and(|v| {
             !is_bare_dimension(v)
                 && v.facts.text.is_none()
                 && v.facts.shape.as_ref().is_some_and(|shape| shape.len() == 1)
         });
-        Dimension { name, coordinate: described.then_some(scale) }
+        NetcdfDimension { name, coordinate: described.then_some(scale) }
     }
 }
 
 /// Addresses are those of one file.
-fn address(variable: &Variable, address: u64) -> (usize, u64) {
+fn address(variable: &Hdf5Variable, address: u64) -> (usize, u64) {
     (variable.id.file, address)
 }
 
 /// The name of the dimension that a data set is, if it is one.
-pub(super) fn scale_name(variable: &Variable) -> Option<String> {
+pub(super) fn scale_name(variable: &Hdf5Variable) -> Option<String> {
     is_scale(variable).then(|| short_name(&variable.path))
 }
 
-pub(super) fn is_scale(variable: &Variable) -> bool {
+pub(super) fn is_scale(variable: &Hdf5Variable) -> bool {
     text(&variable.attributes, "CLASS") == Some("DIMENSION_SCALE")
 }
 
 /// A text attribute.
-pub(super) fn text<'a>(values: &'a Values, name: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(values: &'a AttributeValues, name: &str) -> Option<&'a str> {
     match values.get(name)? {
-        Value::Texts(texts) => texts.first().map(String::as_str),
+        AttributeValue::Texts(texts) => texts.first().map(String::as_str),
         _ => None,
     }
 }
 
-fn integers(values: &Values, name: &str) -> Vec<i64> {
+fn integers(values: &AttributeValues, name: &str) -> Vec<i64> {
     #[expect(clippy::cast_possible_truncation, reason = "numbers of dimensions are small integers")]
     numbers(values, name).into_iter().map(|v| v as i64).collect()
 }
 
 /// A numeric attribute; empty when there is none.
-pub(super) fn numbers(values: &Values, name: &str) -> Vec<f64> {
+pub(super) fn numbers(values: &AttributeValues, name: &str) -> Vec<f64> {
     match values.get(name) {
-        Some(Value::Numbers { dtype, bytes }) => {
+        Some(AttributeValue::Numbers { dtype, bytes }) => {
             let count = bytes.len() / dtype.size_bytes();
             (0..count).filter_map(|i| dtype.scalar_at(bytes, i)).map(array::Scalar::as_f64).collect()
         }

@@ -4,17 +4,17 @@
 
 use array::{Axis, AxisKind, Coordinates};
 
-use super::library::Value;
+use super::library::AttributeValue;
 use super::netcdf::{numbers, text};
-use super::walk::Values;
+use super::walk::AttributeValues;
 
 /// Units of coordinates after `gridUnitSI` is applied.
 pub(super) const UNITS: &str = "m";
 
 /// Axes of a mesh component: `mesh` are the attributes of the mesh, `component` those of the component,
 /// which are the same for a scalar mesh. `None` when this is no mesh of that many axes.
-pub(super) fn axes(mesh: &Values, component: &Values, count: usize) -> Option<Vec<Axis>> {
-    let Value::Texts(texts) = mesh.get("axisLabels")? else { return None };
+pub(super) fn axes(mesh: &AttributeValues, component: &AttributeValues, count: usize) -> Option<Vec<Axis>> {
+    let AttributeValue::Texts(texts) = mesh.get("axisLabels")? else { return None };
     let spacing = numbers(mesh, "gridSpacing");
     let offset = numbers(mesh, "gridGlobalOffset");
     let position = numbers(component, "position");

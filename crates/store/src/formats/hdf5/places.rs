@@ -5,7 +5,7 @@
 
 use array::{Error, Result};
 
-use super::library::{ChunkPlace, Object};
+use super::library::{ChunkLocation, Object};
 use crate::Cancel;
 
 /// Most chunks of one data set whose places are kept (40 bytes each); beyond, each is looked up.
@@ -17,50 +17,50 @@ const COMPARED_GAPS: usize = 4;
 
 /// Places of chunks.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct ChunkIndex {
     chunk: Vec<u64>,
     /// Chunks per axis.
     grid: Vec<u64>,
-    known: Known,
+    known: ChunkLookup,
 }
 
 #[derive(Debug)]
-enum Known {
+enum ChunkLookup {
     /// All of them, sorted by number.
-    Listed(Vec<(u64, ChunkPlace)>),
+    Listed(Vec<(u64, ChunkLocation)>),
     /// Asked for by position when one is needed.
     LookedUp(Object),
 }
 
-impl Places {
+impl ChunkIndex {
     /// Lists the chunks of `chunk` elements of a data set of `shape`.
     ///
     /// # Errors
     /// `Corrupt` when the library cannot list them, `Cancelled`.
     pub(super) fn find(object: Object, shape: &[u64], chunk: &[u64], cancel: &Cancel) -> Result<Self> {
         let grid: Vec<u64> = shape.iter().zip(chunk).map(|(n, c)| n.div_ceil(*c)).collect();
-        let mut places = Self { chunk: chunk.to_vec(), grid, known: Known::Listed(Vec::new()) };
+        let mut places = Self { chunk: chunk.to_vec(), grid, known: ChunkLookup::Listed(Vec::new()) };
         let Some(mut listed) = places.list(&object, cancel)? else {
-            places.known = Known::LookedUp(object);
+            places.known = ChunkLookup::LookedUp(object);
             return Ok(places);
         };
         listed.sort_unstable_by_key(|(number, _)| *number);
         let is_twice = listed.windows(2).any(|two| matches!(two, [(a, _), (b, _)] if a == b));
         places.known = if !is_twice && places.agrees(&listed, &object)? {
-            Known::Listed(listed)
+            ChunkLookup::Listed(listed)
         } else {
             tracing::warn!(
                 ?chunk,
                 ?shape,
                 "HDF5 lists chunks elsewhere than it finds them; each is looked up instead"
             );
-            Known::LookedUp(object)
+            ChunkLookup::LookedUp(object)
         };
         Ok(places)
     }
 
     /// `None` when there are too many.
-    fn list(&self, object: &Object, cancel: &Cancel) -> Result<Option<Vec<(u64, ChunkPlace)>>> {
+    fn list(&self, object: &Object, cancel: &Cancel) -> Result<Option<Vec<(u64, ChunkLocation)>>> {
         let mut listed = Vec::new();
         let done = object.chunks(&self.chunk, &mut |position, place| {
             // What lies outside belongs to a shape that the array no longer has.
@@ -78,8 +78,8 @@ impl Places {
     }
 
     /// Whether the library finds what a sorted list says, as far as it is compared.
-    fn agrees(&self, listed: &[(u64, ChunkPlace)], object: &Object) -> Result<bool> {
-        let same = |number: u64, told: Option<ChunkPlace>| -> Result<bool> {
+    fn agrees(&self, listed: &[(u64, ChunkLocation)], object: &Object) -> Result<bool> {
+        let same = |number: u64, told: Option<ChunkLocation>| -> Result<bool> {
             let Some(position) = self.position(number) else { return Ok(false) };
             match object.chunk_place(&position, &self.chunk) {
                 Ok(found) => Ok(found == told),
@@ -123,28 +123,28 @@ impl Places {
     ///
     /// # Errors
     /// Those of looking it up.
-    pub(super) fn get(&self, position: &[u64]) -> Result<Option<ChunkPlace>> {
+    pub(super) fn get(&self, position: &[u64]) -> Result<Option<ChunkLocation>> {
         // Axes within an element have one chunk.
         let position = position.get(..self.grid.len());
         let position = position.ok_or_else(|| Error::internal("expected a position for every axis"))?;
         match &self.known {
-            Known::Listed(listed) => {
+            ChunkLookup::Listed(listed) => {
                 let found = listed.binary_search_by_key(&self.number(position), |(n, _)| *n);
                 Ok(found.ok().and_then(|index| listed.get(index)).map(|(_, place)| *place))
             }
-            Known::LookedUp(object) => object.chunk_place(position, &self.chunk),
+            ChunkLookup::LookedUp(object) => object.chunk_place(position, &self.chunk),
         }
     }
 
     /// Whether one list holds all of them.
     #[cfg(test)]
     pub(super) fn is_listed(&self) -> bool {
-        matches!(self.known, Known::Listed(_))
+        matches!(self.known, ChunkLookup::Listed(_))
     }
 }
 
 /// Numbers below `end` that a sorted list lacks: those before its first, after its last and between neighbors.
-fn gaps(listed: &[(u64, ChunkPlace)], end: u64) -> impl Iterator<Item = u64> + '_ {
+fn gaps(listed: &[(u64, ChunkLocation)], end: u64) -> impl Iterator<Item = u64> + '_ {
     let last = listed.last().map_or(0, |(n, _)| n + 1);
     let first = listed.first().map_or(end, |(n, _)| *n);
     let outside = [first.checked_sub(1), (last < end && !listed.is_empty()).then_some(last)];

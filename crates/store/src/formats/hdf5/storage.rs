@@ -5,9 +5,9 @@
 
 use array::{Error, PackedChunk, Region, Result, Selection};
 
-use super::filters::Pipeline;
-use super::library::{ChunkPlace, Facts, Layout, Object};
-use super::places::Places;
+use super::filters::FilterPipeline;
+use super::library::{ChunkLocation, DatasetInfo, DatasetLayout, Object};
+use super::places::ChunkIndex;
 use crate::cache::chunk_cache::{ChunkStore, Decoded};
 use crate::formats::common::chunked::{ChunkPart, fill, for_each_chunk, whole_chunk};
 use crate::formats::common::flat::FlatArray;
@@ -21,11 +21,11 @@ const fn most_stored_bytes(chunk_bytes: u64) -> u64 {
 
 /// Location of the elements.
 #[derive(Debug)]
-pub(super) enum Storage {
+pub(super) enum DatasetStorage {
     /// One piece of the file, C order.
     Contiguous(FlatArray),
     /// Chunks whose filters are ours.
-    Chunked(Chunks),
+    Chunked(ChunkedStorage),
     /// Few enough to be kept.
     Kept(Vec<u8>),
     /// Never written.
@@ -36,16 +36,16 @@ pub(super) enum Storage {
 
 /// Chunks that are decoded here.
 #[derive(Debug)]
-pub(super) struct Chunks {
+pub(super) struct ChunkedStorage {
     shape: Vec<u64>,
     chunk: Vec<u64>,
-    places: Places,
-    pipeline: Pipeline,
+    places: ChunkIndex,
+    pipeline: FilterPipeline,
     partial_unfiltered: bool,
 }
 
 /// Arguments of a read besides the storage.
-pub(super) struct Reader<'a> {
+pub(super) struct StorageReader<'a> {
     pub(super) file: &'a dyn ByteStore,
     pub(super) store: &'a ChunkStore,
     pub(super) array: u32,
@@ -54,36 +54,36 @@ pub(super) struct Reader<'a> {
     pub(super) cancel: &'a Cancel,
 }
 
-impl Storage {
+impl DatasetStorage {
     /// Looks up where the elements of a data set lie.
     ///
     /// # Errors
     /// `Corrupt` when the library cannot tell, `TooLarge` beyond the limits, `Cancelled`.
     pub(super) fn locate(
         object: Object,
-        facts: &Facts,
+        facts: &DatasetInfo,
         shape: &[u64],
         item_bytes: usize,
         cancel: &Cancel,
     ) -> Result<Self> {
         let outer = shape.len().saturating_sub(facts.inner_axes);
         match &facts.layout {
-            Layout::Contiguous => match object.contiguous_offset()? {
+            DatasetLayout::Contiguous => match object.contiguous_offset()? {
                 Some(offset) => Ok(Self::Contiguous(FlatArray::c_order(offset, item_bytes, shape)?)),
                 None => Ok(Self::Unwritten),
             },
-            Layout::Compact => {
+            DatasetLayout::Compact => {
                 let (outer, inner) = shape.split_at(outer);
                 let mut bytes = buffer(shape, item_bytes)?;
                 let element_bytes = buffer_size(inner, item_bytes)?;
                 object.read(&Selection::all(outer), element_bytes, &mut bytes)?;
                 Ok(Self::Kept(bytes))
             }
-            Layout::Chunked(chunk) => match Pipeline::of(&facts.filters, item_bytes) {
-                Some(pipeline) => Ok(Self::Chunked(Chunks {
+            DatasetLayout::Chunked(chunk) => match FilterPipeline::of(&facts.filters, item_bytes) {
+                Some(pipeline) => Ok(Self::Chunked(ChunkedStorage {
                     shape: shape.to_vec(),
                     chunk: chunk.clone(),
-                    places: Places::find(
+                    places: ChunkIndex::find(
                         object,
                         &shape[..outer],
                         chunk.get(..outer).unwrap_or_default(),
@@ -94,7 +94,9 @@ impl Storage {
                 })),
                 None => Ok(Self::Library { object, piece: chunk.clone() }),
             },
-            Layout::External | Layout::Virtual => Err(Error::unsupported("expected data within the file")),
+            DatasetLayout::External | DatasetLayout::Virtual => {
+                Err(Error::unsupported("expected data within the file"))
+            }
         }
     }
 
@@ -107,7 +109,7 @@ impl Storage {
         shape: &[u64],
         selection: &Selection,
         into: Region,
-        reader: &Reader<'_>,
+        reader: &StorageReader<'_>,
     ) -> Result<()> {
         match self {
             Self::Contiguous(array) => {
@@ -128,12 +130,16 @@ impl Storage {
     }
 }
 
-impl Storage {
+impl DatasetStorage {
     /// The stored bytes of a whole chunk that others can undo.
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub(super) fn packed(&self, selection: &Selection, reader: &Reader<'_>) -> Result<Option<PackedChunk>> {
+    pub(super) fn packed(
+        &self,
+        selection: &Selection,
+        reader: &StorageReader<'_>,
+    ) -> Result<Option<PackedChunk>> {
         match self {
             Self::Chunked(chunks) => chunks.packed(selection, reader),
             Self::Contiguous(_) | Self::Kept(_) | Self::Unwritten | Self::Library { .. } => Ok(None),
@@ -141,8 +147,8 @@ impl Storage {
     }
 }
 
-impl Chunks {
-    fn read(&self, selection: &Selection, into: Region, reader: &Reader<'_>) -> Result<()> {
+impl ChunkedStorage {
+    fn read(&self, selection: &Selection, into: Region, reader: &StorageReader<'_>) -> Result<()> {
         for_each_chunk(selection, &self.chunk, into, &mut |part, into| {
             reader.cancel.check()?;
             match self.places.get(part.position)? {
@@ -157,9 +163,9 @@ impl Chunks {
     fn read_chunk(
         &self,
         part: &ChunkPart<'_>,
-        place: &ChunkPlace,
+        place: &ChunkLocation,
         into: Region,
-        reader: &Reader<'_>,
+        reader: &StorageReader<'_>,
     ) -> Result<()> {
         let end = place.offset.checked_add(place.size_bytes);
         if end.is_none_or(|end| end > reader.file.size_bytes()) {
@@ -193,7 +199,7 @@ impl Chunks {
         part.copy(&bytes, &self.chunk, into)
     }
 
-    fn packed(&self, selection: &Selection, reader: &Reader<'_>) -> Result<Option<PackedChunk>> {
+    fn packed(&self, selection: &Selection, reader: &StorageReader<'_>) -> Result<Option<PackedChunk>> {
         let (Some(position), Some((packing, width))) =
             (whole_chunk(selection, &self.chunk), self.pipeline.packing())
         else {
@@ -221,7 +227,12 @@ impl Chunks {
         self.pipeline.is_empty() || (self.partial_unfiltered && partial)
     }
 
-    fn decode(&self, place: &ChunkPlace, chunk_bytes: usize, reader: &Reader<'_>) -> Result<Decoded> {
+    fn decode(
+        &self,
+        place: &ChunkLocation,
+        chunk_bytes: usize,
+        reader: &StorageReader<'_>,
+    ) -> Result<Decoded> {
         if place.size_bytes > most_stored_bytes(chunk_bytes as u64).saturating_mul(self.pipeline.padding()) {
             return Err(Error::corrupt(format!(
                 "expected at most about {chunk_bytes} stored bytes, found {}",
@@ -243,7 +254,7 @@ fn read_by_library(
     part: &ChunkPart<'_>,
     piece: &[u64],
     into: Region,
-    reader: &Reader<'_>,
+    reader: &StorageReader<'_>,
 ) -> Result<()> {
     let selection = Selection::new(part.ranges(piece))?;
     let shape = selection.shape();

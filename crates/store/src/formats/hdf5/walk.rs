@@ -9,13 +9,14 @@ use std::sync::Arc;
 use array::{LeftOut, MAX_TEXT_BYTES, MAX_TEXT_ELEMENTS, Result};
 use serde::{Deserialize, Serialize};
 
-use super::files::{Files, ObjectId};
-use super::filters::{self, Pipeline};
+use super::files::{LinkedFiles, ObjectId};
+use super::filters::{self, FilterPipeline};
 use super::library::{
-    Element, Facts, Layout, Link, LinkTarget, Member, Object, ObjectKind, TextEnd, TextForm, Value, trim_text,
+    AttributeValue, CompoundMember, DatasetInfo, DatasetLayout, Datatype, GroupLink, LinkTarget, Object,
+    ObjectKind, TextEnd, TextForm, trim_text,
 };
 use super::links::resolve;
-use super::vds::{SourceData, Sources, VirtualPart};
+use super::vds::{SourceDataset, SourceFinder, VirtualPart};
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
 
 /// Most names in a file that are looked at, each name of an object counted.
@@ -34,31 +35,31 @@ const MAX_SHOWN_TEXTS: usize = 16;
 const MAX_SHOWN_BYTES: usize = 1024;
 
 /// Attributes as the library gives them.
-pub(super) type Values = BTreeMap<String, Value>;
+pub(super) type AttributeValues = BTreeMap<String, AttributeValue>;
 
 /// A group with its place in the hierarchy.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Group {
+pub(super) struct GroupNode {
     /// Path without slashes at its ends; empty for the root.
     pub(super) path: String,
-    pub(super) attributes: Values,
+    pub(super) attributes: AttributeValues,
 }
 
 /// A data set of numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Variable {
+pub(super) struct Hdf5Variable {
     pub(super) path: String,
-    /// Number of its group in [`Tree::groups`].
+    /// Number of its group in [`FileTree::groups`].
     pub(super) group: usize,
     pub(super) id: ObjectId,
-    pub(super) facts: Facts,
-    pub(super) attributes: Values,
+    pub(super) facts: DatasetInfo,
+    pub(super) attributes: AttributeValues,
     /// Parts, where it is a virtual data set.
     #[serde(skip)]
     pub(super) parts: Option<Arc<Vec<VirtualPart>>>,
 }
 
-impl Variable {
+impl Hdf5Variable {
     /// Elements per axis of the file: without the axis of the bytes of texts, which the file does not have.
     pub(super) fn extent(&self) -> Option<&[u64]> {
         let shape = self.facts.shape.as_deref()?;
@@ -71,21 +72,21 @@ impl Variable {
 
 /// All that was found.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Tree {
-    pub(super) groups: Vec<Group>,
+pub(super) struct FileTree {
+    pub(super) groups: Vec<GroupNode>,
     /// In the file's order, a group's own before those of groups in it.
-    pub(super) variables: Vec<Variable>,
+    pub(super) variables: Vec<Hdf5Variable>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) warnings: Vec<String>,
     /// Sources of virtual data sets.
     #[serde(skip)]
-    pub(super) sources: Vec<SourceData>,
+    pub(super) sources: Vec<SourceDataset>,
     /// Something could not be read, or lies in other files, which may be otherwise the next time.
     #[serde(skip)]
     pub(super) has_failed: bool,
 }
 
-impl Tree {
+impl FileTree {
     /// Groups and data sets.
     pub(super) fn objects(&self) -> usize {
         self.groups.len() + self.variables.len()
@@ -96,19 +97,19 @@ impl Tree {
 ///
 /// # Errors
 /// Only when the root group cannot be read; anything odd further down is left out.
-pub(super) fn walk(files: &mut Files) -> Result<Tree> {
+pub(super) fn walk(files: &mut LinkedFiles) -> Result<FileTree> {
     let root = files.get(0)?.library.root()?;
     let id = ObjectId { file: 0, token: root.token()? };
-    let mut walk = Walk {
+    let mut walk = FileWalk {
         files,
-        tree: Tree::default(),
+        tree: FileTree::default(),
         known: HashMap::new(),
         later: VecDeque::new(),
         names: 0,
         attribute_bytes: 0,
         truncated: false,
     };
-    walk.group(&Within { id, path: String::new(), number: 0, above: Vec::new() }, &root)?;
+    walk.group(&GroupPath { id, path: String::new(), number: 0, above: Vec::new() }, &root)?;
     while let Some(link) = walk.later.pop_front() {
         walk.link(link);
     }
@@ -129,11 +130,11 @@ pub(super) fn walk(files: &mut Files) -> Result<Tree> {
 
 /// A group and how it was reached.
 #[derive(Clone, Debug)]
-struct Within {
+struct GroupPath {
     id: ObjectId,
     /// Without slashes at its ends; empty for the root.
     path: String,
-    /// In [`Tree::groups`].
+    /// In [`FileTree::groups`].
     number: usize,
     /// The groups that it is in: links may form cycles.
     above: Vec<ObjectId>,
@@ -141,15 +142,15 @@ struct Within {
 
 /// A name that stands for what has another name too, perhaps.
 #[derive(Debug)]
-struct LaterLink {
-    within: Within,
+struct DeferredLink {
+    within: GroupPath,
     path: String,
     target: LinkTarget,
 }
 
 /// Outcome for an object, under its first name.
 #[derive(Clone, Copy, Debug)]
-enum Known {
+enum KnownObject {
     Group,
     /// From the first on, up to the second. Their paths begin with that of the data set, so many bytes.
     Variables(usize, usize, usize),
@@ -157,45 +158,45 @@ enum Known {
     Nothing,
 }
 
-struct Walk<'a> {
-    files: &'a mut Files,
-    tree: Tree,
-    known: HashMap<ObjectId, Known>,
+struct FileWalk<'a> {
+    files: &'a mut LinkedFiles,
+    tree: FileTree,
+    known: HashMap<ObjectId, KnownObject>,
     /// Bounded as names are.
-    later: VecDeque<LaterLink>,
+    later: VecDeque<DeferredLink>,
     /// Names met so far, those that wait included.
     names: usize,
     attribute_bytes: usize,
     truncated: bool,
 }
 
-impl Walk<'_> {
-    fn group(&mut self, within: &Within, group: &Object) -> Result<()> {
-        self.known.insert(within.id, Known::Group);
+impl FileWalk<'_> {
+    fn group(&mut self, within: &GroupPath, group: &Object) -> Result<()> {
+        self.known.insert(within.id, KnownObject::Group);
         let (links, more) = group.links(MAX_OBJECTS.saturating_sub(self.names))?;
         self.truncated |= more;
         self.names += links.len();
         let attributes = self.attributes(group);
-        let within = Within { number: self.tree.groups.len(), ..within.clone() };
-        self.tree.groups.push(Group { path: within.path.clone(), attributes });
+        let within = GroupPath { number: self.tree.groups.len(), ..within.clone() };
+        self.tree.groups.push(GroupNode { path: within.path.clone(), attributes });
         let mut groups = Vec::new();
-        for Link { name, target } in links {
+        for GroupLink { name, target } in links {
             let path = if within.path.is_empty() { name } else { format!("{}/{name}", within.path) };
             match target {
                 LinkTarget::Object(token) => {
                     let id = ObjectId { file: within.id.file, token };
                     if self.known.contains_key(&id) {
-                        self.later.push_back(LaterLink { within: within.clone(), path, target });
+                        self.later.push_back(DeferredLink { within: within.clone(), path, target });
                         continue;
                     }
                     if let Some(group) = self.object(&within, path, id) {
                         // Known from now on: further names of it come later.
-                        self.known.insert(group.0.id, Known::Group);
+                        self.known.insert(group.0.id, KnownObject::Group);
                         groups.push(group);
                     }
                 }
                 LinkTarget::Other => self.leave_out(path, "link of a kind that is not known".into(), None),
-                _ => self.later.push_back(LaterLink { within: within.clone(), path, target }),
+                _ => self.later.push_back(DeferredLink { within: within.clone(), path, target }),
             }
         }
         for (within, group) in groups {
@@ -204,7 +205,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn group_within(&mut self, within: Within, group: &Object) {
+    fn group_within(&mut self, within: GroupPath, group: &Object) {
         if within.above.len() > MAX_DEPTH {
             self.leave_out(within.path, format!("group more than {MAX_DEPTH} deep"), None);
         } else if let Err(e) = self.group(&within, group) {
@@ -214,7 +215,7 @@ impl Walk<'_> {
     }
 
     /// An object under its first name; a group is given back.
-    fn object(&mut self, within: &Within, path: String, id: ObjectId) -> Option<(Within, Object)> {
+    fn object(&mut self, within: &GroupPath, path: String, id: ObjectId) -> Option<(GroupPath, Object)> {
         let object = match self.files.object(id) {
             Ok(object) => object,
             Err(e) => {
@@ -226,20 +227,20 @@ impl Walk<'_> {
         match object.kind() {
             ObjectKind::Group => {
                 let above = within.above.iter().copied().chain([within.id]).collect();
-                return Some((Within { id, path, number: 0, above }, object));
+                return Some((GroupPath { id, path, number: 0, above }, object));
             }
             ObjectKind::Dataset => {
                 let known = self.dataset(path, id, within.number, &object);
                 self.known.insert(id, known);
             }
-            ObjectKind::Other => drop(self.known.insert(id, Known::Nothing)),
+            ObjectKind::Other => drop(self.known.insert(id, KnownObject::Nothing)),
         }
         None
     }
 
     /// A further name of something, or a link to it.
-    fn link(&mut self, link: LaterLink) {
-        let LaterLink { within, path, target } = link;
+    fn link(&mut self, link: DeferredLink) {
+        let DeferredLink { within, path, target } = link;
         let what = match &target {
             LinkTarget::Soft(to) => format!("soft link to `{to}`"),
             LinkTarget::External { file, path } => {
@@ -254,7 +255,7 @@ impl Walk<'_> {
             Err(no) => return self.leave_out(path, format!("{what}: {}", no.why()), None),
         };
         match self.known.get(&id).copied() {
-            Some(Known::Group) | None => {
+            Some(KnownObject::Group) | None => {
                 // A group that holds itself is there already.
                 if id == within.id || within.above.contains(&id) {
                     return;
@@ -263,7 +264,7 @@ impl Walk<'_> {
                     self.group_within(within, &group);
                 }
             }
-            Some(Known::Variables(first, end, name_bytes)) => {
+            Some(KnownObject::Variables(first, end, name_bytes)) => {
                 for number in first..end {
                     let Some(variable) = self.tree.variables.get(number).cloned() else { continue };
                     // Members keep their names.
@@ -271,34 +272,34 @@ impl Walk<'_> {
                     let path = format!("{path}{member}");
                     self.attribute_bytes += size_of_values(&variable.attributes);
                     if self.attribute_bytes <= MAX_ATTRIBUTE_BYTES {
-                        self.tree.variables.push(Variable { path, group: within.number, ..variable });
+                        self.tree.variables.push(Hdf5Variable { path, group: within.number, ..variable });
                     }
                 }
             }
-            Some(Known::LeftOut(number)) => {
+            Some(KnownObject::LeftOut(number)) => {
                 if let Some(LeftOut { what, value, .. }) = self.tree.left_out.get(number).cloned() {
                     self.leave_out(path, what, value);
                 }
             }
-            Some(Known::Nothing) => {}
+            Some(KnownObject::Nothing) => {}
         }
     }
 
-    fn dataset(&mut self, path: String, id: ObjectId, group: usize, object: &Object) -> Known {
+    fn dataset(&mut self, path: String, id: ObjectId, group: usize, object: &Object) -> KnownObject {
         let mut facts = match object.facts() {
             Ok(facts) => facts,
             Err(e) => {
                 self.tree.has_failed = true;
                 self.leave_out(path, format!("data set that cannot be read ({})", e.message()), None);
-                return Known::LeftOut(self.tree.left_out.len().saturating_sub(1));
+                return KnownObject::LeftOut(self.tree.left_out.len().saturating_sub(1));
             }
         };
         let mut obstacle = obstacle(&facts);
         let mut parts = None;
-        if facts.layout == Layout::Virtual && obstacle.is_none() {
+        if facts.layout == DatasetLayout::Virtual && obstacle.is_none() {
             // What it names may change without it.
             self.tree.has_failed = true;
-            match Sources::new(self.files, &mut self.tree.sources).parts(id, &facts.element) {
+            match SourceFinder::new(self.files, &mut self.tree.sources).parts(id, &facts.element) {
                 Ok((shape, found)) => {
                     facts.shape = Some(shape);
                     parts = Some(Arc::new(found));
@@ -310,17 +311,23 @@ impl Walk<'_> {
             Some(what) => {
                 let value = if facts.text.is_some() { shown(object) } else { None };
                 self.leave_out(path.clone(), what, value);
-                let known = Known::LeftOut(self.tree.left_out.len().saturating_sub(1));
+                let known = KnownObject::LeftOut(self.tree.left_out.len().saturating_sub(1));
                 // It may still be what gives a dimension its name and its length.
                 let attributes = self.attributes(object);
                 let element = match facts.element {
-                    Element::Number(_) | Element::VariableText => {
-                        Element::Other("elements that are left out".into())
+                    Datatype::Number(_) | Datatype::VariableText => {
+                        Datatype::Other("elements that are left out".into())
                     }
                     other => other,
                 };
-                let variable =
-                    Variable { path, group, id, facts: Facts { element, ..facts }, attributes, parts };
+                let variable = Hdf5Variable {
+                    path,
+                    group,
+                    id,
+                    facts: DatasetInfo { element, ..facts },
+                    attributes,
+                    parts,
+                };
                 if super::netcdf::is_scale(&variable) {
                     self.tree.variables.push(variable);
                 }
@@ -332,36 +339,39 @@ impl Walk<'_> {
                     characters(&mut facts);
                 }
                 let (first, name_bytes) = (self.tree.variables.len(), path.len());
-                self.variables(Variable { path, group, id, facts, attributes, parts });
-                Known::Variables(first, self.tree.variables.len(), name_bytes)
+                self.variables(Hdf5Variable { path, group, id, facts, attributes, parts });
+                KnownObject::Variables(first, self.tree.variables.len(), name_bytes)
             }
         }
     }
 
     /// A variable as arrays of numbers: several where its elements are compounds.
-    fn variables(&mut self, mut variable: Variable) {
+    fn variables(&mut self, mut variable: Hdf5Variable) {
         let element = variable.facts.element.clone();
         match element {
-            Element::Enumeration { dtype, names, values } => {
-                variable.facts.element = Element::Number(dtype);
+            Datatype::Enumeration { dtype, names, values } => {
+                variable.facts.element = Datatype::Number(dtype);
                 let meanings: Vec<String> = names.iter().map(|name| name.replace(' ', "_")).collect();
-                let numbers = Value::Numbers { dtype, bytes: values };
+                let numbers = AttributeValue::Numbers { dtype, bytes: values };
                 variable.attributes.entry("flag_values".into()).or_insert(numbers);
-                let meanings = Value::Texts(vec![meanings.join(" ")]);
+                let meanings = AttributeValue::Texts(vec![meanings.join(" ")]);
                 variable.attributes.entry("flag_meanings".into()).or_insert(meanings);
                 self.tree.variables.push(variable);
             }
-            Element::Compound { size_bytes, ref members, ref others } => {
-                for Member { name, offset, dtype } in members {
+            Datatype::Compound { size_bytes, ref members, ref others } => {
+                for CompoundMember { name, offset, dtype } in members {
                     let path = format!("{}.{name}", variable.path);
-                    let element = Element::Number(*dtype);
-                    let facts =
-                        Facts { element, within: Some((size_bytes, *offset)), ..variable.facts.clone() };
+                    let element = Datatype::Number(*dtype);
+                    let facts = DatasetInfo {
+                        element,
+                        within: Some((size_bytes, *offset)),
+                        ..variable.facts.clone()
+                    };
                     self.attribute_bytes += size_of_values(&variable.attributes);
                     if self.attribute_bytes > MAX_ATTRIBUTE_BYTES {
                         return;
                     }
-                    self.tree.variables.push(Variable { path, facts, ..variable.clone() });
+                    self.tree.variables.push(Hdf5Variable { path, facts, ..variable.clone() });
                 }
                 let names: Vec<String> =
                     members.iter().map(|m| format!("`{}.{}`", variable.path, m.name)).collect();
@@ -376,8 +386,8 @@ impl Walk<'_> {
     }
 
     /// Attributes that cannot be read are left out without a word: they never spoil an array.
-    fn attributes(&mut self, object: &Object) -> Values {
-        let mut values = Values::new();
+    fn attributes(&mut self, object: &Object) -> AttributeValues {
+        let mut values = AttributeValues::new();
         let names = object.attribute_names(MAX_ATTRIBUTES);
         self.tree.has_failed |= names.is_err();
         for name in names.unwrap_or_default() {
@@ -401,19 +411,25 @@ impl Walk<'_> {
 }
 
 /// Why a data set cannot be served as an array.
-pub(super) fn obstacle(facts: &Facts) -> Option<String> {
+pub(super) fn obstacle(facts: &DatasetInfo) -> Option<String> {
     let what = match (&facts.element, &facts.layout) {
-        (_, Layout::External) => "data in other files, which are not followed".into(),
-        (Element::Compound { members, .. }, _) if members.is_empty() => facts.element.to_string(),
-        (Element::Compound { .. }, Layout::Virtual) => format!("virtual data set of {}", facts.element),
-        (_, Layout::Virtual) if facts.text.is_some() => "virtual data set of texts".into(),
-        (_, Layout::Virtual) if facts.inner_axes > 0 => "virtual data set of arrays as elements".into(),
-        (_, Layout::Virtual) if facts.padded.is_some() => "virtual data set of integers of fewer bits".into(),
+        (_, DatasetLayout::External) => "data in other files, which are not followed".into(),
+        (Datatype::Compound { members, .. }, _) if members.is_empty() => facts.element.to_string(),
+        (Datatype::Compound { .. }, DatasetLayout::Virtual) => {
+            format!("virtual data set of {}", facts.element)
+        }
+        (_, DatasetLayout::Virtual) if facts.text.is_some() => "virtual data set of texts".into(),
+        (_, DatasetLayout::Virtual) if facts.inner_axes > 0 => {
+            "virtual data set of arrays as elements".into()
+        }
+        (_, DatasetLayout::Virtual) if facts.padded.is_some() => {
+            "virtual data set of integers of fewer bits".into()
+        }
         (element, _) => {
             let item_bytes = match element {
-                Element::Number(dtype) | Element::Enumeration { dtype, .. } => dtype.size_bytes(),
-                Element::Compound { size_bytes, .. } => *size_bytes,
-                Element::VariableText => 1,
+                Datatype::Number(dtype) | Datatype::Enumeration { dtype, .. } => dtype.size_bytes(),
+                Datatype::Compound { size_bytes, .. } => *size_bytes,
+                Datatype::VariableText => 1,
                 other => return Some(other.to_string()),
             };
             let Some(shape) = &facts.shape else { return Some("empty data set".into()) };
@@ -437,11 +453,11 @@ pub(super) fn obstacle(facts: &Facts) -> Option<String> {
 }
 
 /// Makes the last axis of the data set that of the bytes of its texts.
-fn characters(facts: &mut Facts) {
+fn characters(facts: &mut DatasetInfo) {
     if let Some(shape) = &mut facts.shape {
         shape.pop();
     }
-    if let Layout::Chunked(chunk) = &mut facts.layout {
+    if let DatasetLayout::Chunked(chunk) = &mut facts.layout {
         chunk.pop();
     }
     facts.inner_axes = 0;
@@ -449,19 +465,19 @@ fn characters(facts: &mut Facts) {
 }
 
 /// Takes back [`characters`].
-fn texts_of_one_byte(facts: &mut Facts) {
+fn texts_of_one_byte(facts: &mut DatasetInfo) {
     if let Some(shape) = &mut facts.shape {
         shape.push(1);
     }
-    if let Layout::Chunked(chunk) = &mut facts.layout {
+    if let DatasetLayout::Chunked(chunk) = &mut facts.layout {
         chunk.push(1);
     }
     facts.inner_axes = 1;
     facts.text = Some(TextForm::Fixed(TextEnd::Last));
 }
 
-fn odd_chunks(facts: &Facts, item_bytes: usize, axes: usize) -> Option<String> {
-    let Layout::Chunked(chunk) = &facts.layout else { return None };
+fn odd_chunks(facts: &DatasetInfo, item_bytes: usize, axes: usize) -> Option<String> {
+    let DatasetLayout::Chunked(chunk) = &facts.layout else { return None };
     if chunk.len() != axes || chunk.contains(&0) {
         return Some(format!("array of {axes} axes in chunks of {chunk:?}"));
     }
@@ -470,7 +486,7 @@ fn odd_chunks(facts: &Facts, item_bytes: usize, axes: usize) -> Option<String> {
         return Some(format!("array in packed chunks of {chunk:?}, more than {MAX_CHUNK_BYTES} bytes each"));
     }
     // Ours undo filters that the library lacks, and the other way round; a mixture is nobody's.
-    let ours = Pipeline::of(&facts.filters, 1).is_some();
+    let ours = FilterPipeline::of(&facts.filters, 1).is_some();
     if !ours && facts.inner_axes > 0 {
         return Some("arrays as elements, packed by a filter that only the library undoes".into());
     }
@@ -488,16 +504,16 @@ fn shown(object: &Object) -> Option<String> {
     Some(value)
 }
 
-fn size_of_values(values: &Values) -> usize {
+fn size_of_values(values: &AttributeValues) -> usize {
     values.iter().map(|(name, value)| name.len() + size_of_value(value)).sum()
 }
 
-fn size_of_value(value: &Value) -> usize {
+fn size_of_value(value: &AttributeValue) -> usize {
     match value {
-        Value::Numbers { bytes, .. } => bytes.len(),
-        Value::Texts(texts) => texts.iter().map(String::len).sum(),
-        Value::References(list) => list.len() * 8,
-        Value::ReferenceLists(lists) => lists.iter().map(|l| l.len() * 8).sum(),
-        Value::Other(what) => what.len(),
+        AttributeValue::Numbers { bytes, .. } => bytes.len(),
+        AttributeValue::Texts(texts) => texts.iter().map(String::len).sum(),
+        AttributeValue::References(list) => list.len() * 8,
+        AttributeValue::ReferenceLists(lists) => lists.iter().map(|l| l.len() * 8).sum(),
+        AttributeValue::Other(what) => what.len(),
     }
 }

@@ -6,7 +6,7 @@ use super::header::{AxisFields, Center, Header};
 use crate::{formats::common::describe, formats::common::units};
 
 /// The map of level 0 with its units, and what a person should know of it.
-pub(super) fn world(header: &Header, kinds: &[AxisKind], axes: &[Axis]) -> describe::World {
+pub(super) fn world(header: &Header, kinds: &[AxisKind], axes: &[Axis]) -> describe::WorldSpace {
     if !header.axes.iter().any(|axis| axis.direction.is_some()) {
         return by_axes(header, axes);
     }
@@ -33,7 +33,7 @@ pub(super) fn world(header: &Header, kinds: &[AxisKind], axes: &[Axis]) -> descr
         }
     }
     let units = to_one_scale(&mut map, &header.space_units, &mut notes);
-    describe::World { world_from_voxel: map, units, notes }
+    describe::WorldSpace { world_from_voxel: map, units, notes }
 }
 
 /// Axes of space in units of their own on the scale of the first: other lengths are converted, and one that is no length is
@@ -70,7 +70,7 @@ fn only_column(map: &Affine, row: usize) -> Option<usize> {
 }
 
 /// Axes without directions, by their spacings or by where they begin and end.
-fn by_axes(header: &Header, axes: &[Axis]) -> describe::World {
+fn by_axes(header: &Header, axes: &[Axis]) -> describe::WorldSpace {
     let mut world = describe::world_of([AxisKind::X, AxisKind::Y, AxisKind::Z].map(|kind| {
         let place = axes.iter().position(|axis| axis.kind == kind)?;
         // Axes are given slowest first, fields fastest first.

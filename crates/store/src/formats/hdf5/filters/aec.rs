@@ -15,7 +15,7 @@ const MAX_PAIR: u64 = 90;
 
 /// How samples are coded.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Coding {
+pub(super) struct AecParameters {
     /// Bits of a sample, at most 24.
     pub(super) bits: u32,
     /// Samples of a block.
@@ -30,13 +30,13 @@ fn bad(what: &str) -> Error {
     Error::corrupt(format!("expected samples by adaptive entropy coding, found {what}"))
 }
 
-impl Coding {
+impl AecParameters {
     /// Calls `each` with the first `count` samples.
     ///
     /// # Errors
     /// `Corrupt` when the bytes end too early or hold what no coder writes.
     pub(super) fn decode(self, packed: &[u8], count: usize, each: &mut dyn FnMut(u32)) -> Result<()> {
-        let mut bits = Bits { bytes: packed, at: 0 };
+        let mut bits = BitReader { bytes: packed, at: 0 };
         let mut line = Vec::with_capacity(self.block * self.blocks);
         let mut left = count;
         while left > 0 {
@@ -54,7 +54,7 @@ impl Coding {
     }
 
     /// Reads one block, or a run of blocks of zeros.
-    fn block(self, bits: &mut Bits<'_>, line: &mut Vec<u32>) -> Result<()> {
+    fn block(self, bits: &mut BitReader<'_>, line: &mut Vec<u32>) -> Result<()> {
         let kind_bits = match self.bits {
             17.. => 5,
             9..=16 => 4,
@@ -99,7 +99,7 @@ impl Coding {
     }
 
     /// Two samples in one number: which pair of a sum, after all pairs of smaller sums.
-    fn pairs(self, bits: &mut Bits<'_>, line: &mut Vec<u32>, end: usize) -> Result<()> {
+    fn pairs(self, bits: &mut BitReader<'_>, line: &mut Vec<u32>, end: usize) -> Result<()> {
         while line.len() < end {
             let number = bits.zeros()?;
             if number > MAX_PAIR {
@@ -119,7 +119,7 @@ impl Coding {
         Ok(())
     }
 
-    fn zero_blocks(self, bits: &mut Bits<'_>, before: usize) -> Result<usize> {
+    fn zero_blocks(self, bits: &mut BitReader<'_>, before: usize) -> Result<usize> {
         let number = usize::try_from(bits.zeros()?).unwrap_or(usize::MAX).saturating_add(1);
         let left = self.blocks.saturating_sub(before);
         let count = match number {
@@ -157,12 +157,12 @@ impl Coding {
 }
 
 /// Bits of bytes, the highest first.
-struct Bits<'a> {
+struct BitReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Bits<'_> {
+impl BitReader<'_> {
     /// At least 57 bits from here on, at the top; zeros beyond the end.
     fn window(&self) -> u64 {
         let rest = self.bytes.get(self.at / 8..).unwrap_or_default();
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn folded_differences_come_back() {
-        let coding = Coding { bits: 3, block: 8, blocks: 1, differences: true };
+        let coding = AecParameters { bits: 3, block: 8, blocks: 1, differences: true };
         // From 2, of 0 to 7: 2, 1, 3, 0, 4, then only upwards: 5, 6, 7.
         for (folded, sample) in [2, 1, 3, 0, 4, 5, 6, 7].into_iter().enumerate() {
             let mut line = [2, u32::try_from(folded).unwrap()];
@@ -235,7 +235,7 @@ mod tests {
                 })
                 .collect();
             let bits = [1, 8, 12, 16, 24][round % 5];
-            let coding = Coding { bits, block: 8, blocks: 4, differences: round % 2 == 0 };
+            let coding = AecParameters { bits, block: 8, blocks: 4, differences: round % 2 == 0 };
             let mut found = 0;
             let done = coding.decode(&bytes, 100, &mut |_| found += 1);
             assert!(done.is_err() || found == 100);

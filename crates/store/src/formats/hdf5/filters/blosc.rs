@@ -37,7 +37,7 @@ fn number(bytes: &[u8], at: usize) -> Result<usize> {
 
 /// The compressor of the streams.
 #[derive(Clone, Copy, Debug)]
-enum Codec {
+enum BloscCodec {
     BloscLz,
     Lz4,
     Snappy,
@@ -47,7 +47,7 @@ enum Codec {
 
 /// A chunk as its header says, checked.
 #[derive(Debug)]
-pub(super) struct Chunk<'a> {
+pub(super) struct BloscChunk<'a> {
     bytes: &'a [u8],
     header_bytes: usize,
     item_bytes: usize,
@@ -55,7 +55,7 @@ pub(super) struct Chunk<'a> {
     pub(super) size_bytes: usize,
     /// All blocks but the last have this size.
     pub(super) block_bytes: usize,
-    body: Body,
+    body: BloscBody,
     is_split: bool,
     is_first_edition: bool,
     /// Codes with a parameter each, in the order in which they were applied.
@@ -63,8 +63,8 @@ pub(super) struct Chunk<'a> {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Body {
-    Packed(Codec),
+enum BloscBody {
+    Packed(BloscCodec),
     Plain,
     /// One value again and again; the place of its bytes.
     Repeated {
@@ -75,7 +75,7 @@ enum Body {
     Zeros,
 }
 
-impl<'a> Chunk<'a> {
+impl<'a> BloscChunk<'a> {
     /// Looks at the header.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl<'a> Chunk<'a> {
             item_bytes,
             size_bytes,
             block_bytes: block_bytes.min(size_bytes).max(1),
-            body: Body::Plain,
+            body: BloscBody::Plain,
             is_split: flags & 0x10 == 0,
             is_first_edition: version <= 2,
             filters: short_filters(flags, item_bytes),
@@ -121,30 +121,30 @@ impl<'a> Chunk<'a> {
         Ok(chunk)
     }
 
-    fn body(&self, flags: u8, special: u8) -> Result<Body> {
+    fn body(&self, flags: u8, special: u8) -> Result<BloscBody> {
         match special {
             0 => {}
             // What was never set may be anything.
-            1 | 4 => return Ok(Body::Zeros),
-            2 if matches!(self.item_bytes, 4 | 8) => return Ok(Body::NotANumber),
+            1 | 4 => return Ok(BloscBody::Zeros),
+            2 if matches!(self.item_bytes, 4 | 8) => return Ok(BloscBody::NotANumber),
             3 if self.bytes.len() > self.header_bytes => {
                 let len = self.bytes.len() - self.header_bytes;
-                return Ok(Body::Repeated { start: self.header_bytes, len });
+                return Ok(BloscBody::Repeated { start: self.header_bytes, len });
             }
             _ => return Err(bad("an unknown special value")),
         }
         if flags & 2 != 0 {
             return match self.bytes.len() - self.header_bytes == self.size_bytes {
-                true => Ok(Body::Plain),
+                true => Ok(BloscBody::Plain),
                 false => Err(bad("plain bytes of another number")),
             };
         }
-        Ok(Body::Packed(match flags >> 5 {
-            0 => Codec::BloscLz,
-            1 => Codec::Lz4,
-            2 if self.is_first_edition => Codec::Snappy,
-            3 => Codec::Zlib,
-            4 => Codec::Zstd,
+        Ok(BloscBody::Packed(match flags >> 5 {
+            0 => BloscCodec::BloscLz,
+            1 => BloscCodec::Lz4,
+            2 if self.is_first_edition => BloscCodec::Snappy,
+            3 => BloscCodec::Zlib,
+            4 => BloscCodec::Zstd,
             other => return Err(unsupported(&format!("Blosc's compressor {other}"))),
         }))
     }
@@ -169,7 +169,7 @@ impl<'a> Chunk<'a> {
             block.resize(size, 0);
             spare.resize(size, 0);
             match self.body {
-                Body::Packed(codec) => {
+                BloscBody::Packed(codec) => {
                     self.unpack(number, codec, &mut block)?;
                     for filter in self.filters.iter().rev() {
                         self.undo(*filter, number, &first, &mut block, &mut spare)?;
@@ -178,18 +178,18 @@ impl<'a> Chunk<'a> {
                         first.extend_from_slice(&block);
                     }
                 }
-                Body::Plain => {
+                BloscBody::Plain => {
                     let from = self.header_bytes + start;
                     let plain = self.bytes.get(from..from + size).ok_or_else(|| bad("its end too early"))?;
                     block.copy_from_slice(plain);
                 }
-                Body::Repeated { start: from, len } => {
+                BloscBody::Repeated { start: from, len } => {
                     let value = self.bytes.get(from..from + len).ok_or_else(|| bad("its end too early"))?;
                     for (at, byte) in block.iter_mut().enumerate() {
                         *byte = value[(start + at) % len];
                     }
                 }
-                Body::NotANumber => {
+                BloscBody::NotANumber => {
                     let four = f32::NAN.to_le_bytes();
                     let eight = f64::NAN.to_le_bytes();
                     let value: &[u8] = if self.item_bytes == 4 { &four } else { &eight };
@@ -197,14 +197,14 @@ impl<'a> Chunk<'a> {
                         *byte = value[(start + at) % value.len()];
                     }
                 }
-                Body::Zeros => block.fill(0),
+                BloscBody::Zeros => block.fill(0),
             }
             each(number, &block)?;
         }
         Ok(())
     }
 
-    fn unpack(&self, number_of_block: usize, codec: Codec, block: &mut [u8]) -> Result<()> {
+    fn unpack(&self, number_of_block: usize, codec: BloscCodec, block: &mut [u8]) -> Result<()> {
         let mut at = number(self.bytes, self.header_bytes + 4 * number_of_block)?;
         let is_last_short = block.len() < self.block_bytes;
         let was_split = !self.is_first_edition
@@ -306,7 +306,7 @@ fn undo_delta(block: &mut [u8], first: Option<&[u8]>, item_bytes: usize) {
     }
 }
 
-impl Codec {
+impl BloscCodec {
     /// Fills `out` to its end.
     fn unpack(self, packed: &[u8], out: &mut [u8]) -> Result<()> {
         let found = match self {
@@ -387,7 +387,7 @@ fn unpack_blosclz(packed: &[u8], out: &mut [u8]) -> Result<()> {
 /// # Errors
 /// `Corrupt` unless just `expected` bytes come out.
 pub(crate) fn decode(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
-    let chunk = Chunk::parse(packed)?;
+    let chunk = BloscChunk::parse(packed)?;
     if chunk.size_bytes != expected {
         return Err(bad(&format!("{} bytes instead of {expected}", chunk.size_bytes)));
     }

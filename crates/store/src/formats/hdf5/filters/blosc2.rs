@@ -4,7 +4,7 @@
 
 use array::{Error, Result};
 
-use super::blosc::Chunk;
+use super::blosc::BloscChunk;
 use super::room;
 
 /// Places of fields in the header. Its numbers are big-endian.
@@ -45,8 +45,8 @@ pub(super) fn decode(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
     let mut out = room(expected)?;
     out.resize(expected, 0);
     match chunk_place(packed, header_bytes)? {
-        Stored::Zeros => {}
-        Stored::NotANumber => {
+        FrameChunk::Zeros => {}
+        FrameChunk::NotANumber => {
             let item_bytes = four(header, 48)?;
             let (single, double) = (f32::NAN.to_le_bytes(), f64::NAN.to_le_bytes());
             let value: &[u8] = match item_bytes {
@@ -56,8 +56,8 @@ pub(super) fn decode(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
             };
             out.chunks_mut(item_bytes).for_each(|item| item.copy_from_slice(&value[..item.len()]));
         }
-        Stored::At(at) => {
-            let chunk = Chunk::parse(packed.get(at..).ok_or_else(|| bad("a chunk beyond its end"))?)?;
+        FrameChunk::At(at) => {
+            let chunk = BloscChunk::parse(packed.get(at..).ok_or_else(|| bad("a chunk beyond its end"))?)?;
             match blocks_of(header)? {
                 Some(blocks) => scatter(&chunk, &blocks, &mut out)?,
                 None if chunk.size_bytes == expected => {
@@ -76,17 +76,17 @@ pub(super) fn decode(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-enum Stored {
+enum FrameChunk {
     At(usize),
     Zeros,
     NotANumber,
 }
 
 /// Finds the one chunk: the index of chunks, itself a chunk, follows the chunks.
-fn chunk_place(packed: &[u8], header_bytes: usize) -> Result<Stored> {
+fn chunk_place(packed: &[u8], header_bytes: usize) -> Result<FrameChunk> {
     let index_at = header_bytes.checked_add(eight(packed, CHUNKS_SIZE_AT)?);
     let index = index_at.and_then(|at| packed.get(at..)).ok_or_else(|| bad("its end too early"))?;
-    let index = Chunk::parse(index)?;
+    let index = BloscChunk::parse(index)?;
     let mut place = [0; 8];
     if index.size_bytes != place.len() {
         return Err(bad("several chunks"));
@@ -102,23 +102,25 @@ fn chunk_place(packed: &[u8], header_bytes: usize) -> Result<Stored> {
     match kind {
         0..=0x7f => {
             let at = usize::try_from(u64::from_le_bytes(place)).ok();
-            Ok(Stored::At(at.and_then(|at| at.checked_add(header_bytes)).ok_or_else(|| bad("a far chunk"))?))
+            Ok(FrameChunk::At(
+                at.and_then(|at| at.checked_add(header_bytes)).ok_or_else(|| bad("a far chunk"))?,
+            ))
         }
         // What was never set may be anything.
-        0x81 | 0x84 => Ok(Stored::Zeros),
-        0x82 => Ok(Stored::NotANumber),
+        0x81 | 0x84 => Ok(FrameChunk::Zeros),
+        0x82 => Ok(FrameChunk::NotANumber),
         _ => Err(bad("an unknown special value")),
     }
 }
 
 /// Shapes of a chunk of several axes and of the blocks in it.
-struct Blocks {
+struct BlockGrid {
     shape: Vec<usize>,
     block: Vec<usize>,
 }
 
 /// Reads the shapes that the header names; `None` where it names none.
-fn blocks_of(header: &[u8]) -> Result<Option<Blocks>> {
+fn blocks_of(header: &[u8]) -> Result<Option<BlockGrid>> {
     // An array of three: the size of the entries, a map from names to where they lie, and the entries.
     let mut at = NAMES_AT + 1 + 3;
     let count = match header.get(at) {
@@ -140,7 +142,7 @@ fn blocks_of(header: &[u8]) -> Result<Option<Blocks>> {
     Ok(None)
 }
 
-fn axes(entry: &[u8]) -> Result<Blocks> {
+fn axes(entry: &[u8]) -> Result<BlockGrid> {
     let count = usize::from(entry.get(2).copied().unwrap_or(0));
     if count == 0 || count > MAX_AXES {
         return Err(bad(&format!("{count} axes")));
@@ -154,11 +156,11 @@ fn axes(entry: &[u8]) -> Result<Blocks> {
     if shape != chunk || block.contains(&0) || shape.contains(&0) {
         return Err(bad(&format!("blocks of {block:?} in chunks of {chunk:?} of {shape:?}")));
     }
-    Ok(Blocks { shape, block })
+    Ok(BlockGrid { shape, block })
 }
 
 /// Puts the blocks of a chunk where they belong.
-fn scatter(chunk: &Chunk<'_>, axes: &Blocks, out: &mut [u8]) -> Result<()> {
+fn scatter(chunk: &BloscChunk<'_>, axes: &BlockGrid, out: &mut [u8]) -> Result<()> {
     let product = |sizes: &[usize]| sizes.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
     let grid: Vec<usize> = axes.shape.iter().zip(&axes.block).map(|(n, block)| n.div_ceil(*block)).collect();
     let (items, block_items) = (product(&axes.shape), product(&axes.block));
@@ -185,7 +187,7 @@ fn scatter(chunk: &Chunk<'_>, axes: &Blocks, out: &mut [u8]) -> Result<()> {
 }
 
 /// Copies the rows of a block that lie in the chunk.
-fn place(block: &[u8], axes: &Blocks, first: &[usize], item_bytes: usize, out: &mut [u8]) -> Result<()> {
+fn place(block: &[u8], axes: &BlockGrid, first: &[usize], item_bytes: usize, out: &mut [u8]) -> Result<()> {
     let ([.., row], [.., width], [.., from]) = (&axes.block[..], &axes.shape[..], first) else {
         return Err(bad("no axes"));
     };

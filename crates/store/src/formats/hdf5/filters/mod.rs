@@ -1,6 +1,6 @@
 //! Undoes HDF5's filters without the library: its own, and those of other programs that people use most.
 //!
-//! A pipeline with any other filter has no [`Pipeline`] here; such data sets are read through the library, which
+//! A pipeline with any other filter has no [`FilterPipeline`] here; such data sets are read through the library, which
 //! is built without plug-ins. Every step knows how many bytes must come out, so a crafted chunk cannot ask for more
 //! memory than its data set's chunk shape says.
 
@@ -17,7 +17,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 
 use self::blocks::BlockPacking;
 use self::szip::Szip;
-use super::library::Filter;
+use super::library::PipelineFilter;
 use crate::formats::common::shuffle::unshuffle;
 
 /// Deflate never packs more than this many bytes into one.
@@ -55,7 +55,7 @@ pub(super) fn name(id: i32) -> String {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum FilterStep {
     Deflate,
     Shuffle { item_bytes: usize },
     Fletcher32,
@@ -69,7 +69,7 @@ enum Step {
     Zstd,
 }
 
-impl Step {
+impl FilterStep {
     /// Whether the number of bytes changes by it in a way that only the bytes tell.
     fn compresses(self) -> bool {
         !matches!(
@@ -81,12 +81,12 @@ impl Step {
 
 /// Filters in the order in which they were applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pipeline(Vec<Step>);
+pub(super) struct FilterPipeline(Vec<FilterStep>);
 
-impl Pipeline {
+impl FilterPipeline {
     /// `None` when a filter is not ours, or when two compress (the size between them would be unknown).
-    pub(super) fn of(filters: &[Filter], item_bytes: usize) -> Option<Self> {
-        let steps: Option<Vec<Step>> = filters.iter().map(|f| step(f, item_bytes)).collect();
+    pub(super) fn of(filters: &[PipelineFilter], item_bytes: usize) -> Option<Self> {
+        let steps: Option<Vec<FilterStep>> = filters.iter().map(|f| step(f, item_bytes)).collect();
         let steps = steps?;
         let compressors = steps.iter().filter(|s| s.compresses()).count();
         (compressors <= 1).then_some(Self(steps))
@@ -100,8 +100,8 @@ impl Pipeline {
     /// How others can undo it, and the width of what was shuffled before: deflate, with or without shuffle.
     pub(super) fn packing(&self) -> Option<(Packing, u8)> {
         match self.0[..] {
-            [Step::Deflate] => Some((Packing::Zlib, 1)),
-            [Step::Shuffle { item_bytes }, Step::Deflate] => {
+            [FilterStep::Deflate] => Some((Packing::Zlib, 1)),
+            [FilterStep::Shuffle { item_bytes }, FilterStep::Deflate] => {
                 Some((Packing::Zlib, u8::try_from(item_bytes).ok().filter(|n| (1..=MAX_WIDTH).contains(n))?))
             }
             _ => None,
@@ -110,21 +110,24 @@ impl Pipeline {
 
     /// How often as long as its chunk what is stored may be.
     pub(super) fn padding(&self) -> u64 {
-        if self.0.contains(&Step::Blosc2) { MAX_PADDING } else { 1 }
+        if self.0.contains(&FilterStep::Blosc2) { MAX_PADDING } else { 1 }
     }
 
     /// Most memory that [`decode`](Self::decode) takes at a time, with what it is given.
     pub(super) fn needed_bytes(&self, stored_bytes: u64, chunk_bytes: u64) -> u64 {
         // Every step but the checksum has what goes in and what comes out in hand.
-        let steps = self.0.iter().filter(|step| **step != Step::Fletcher32).count();
+        let steps = self.0.iter().filter(|step| **step != FilterStep::Fletcher32).count();
         let sums = (self.0.len() * CHECKSUM_BYTES) as u64;
         // Some have a block or lines of pixels in hand besides.
-        let besides =
-            match self.0.iter().any(|step| matches!(step, Step::Blosc | Step::Blosc2 | Step::Szip(_))) {
-                true => 2 * chunk_bytes,
-                false if self.0.iter().any(|step| matches!(step, Step::Bitshuffle { .. })) => chunk_bytes,
-                false => 0,
-            };
+        let besides = match self
+            .0
+            .iter()
+            .any(|step| matches!(step, FilterStep::Blosc | FilterStep::Blosc2 | FilterStep::Szip(_)))
+        {
+            true => 2 * chunk_bytes,
+            false if self.0.iter().any(|step| matches!(step, FilterStep::Bitshuffle { .. })) => chunk_bytes,
+            false => 0,
+        };
         besides
             + match steps {
                 0 => stored_bytes.max(chunk_bytes) + sums,
@@ -140,11 +143,11 @@ impl Pipeline {
     pub(super) fn decode(&self, stored: Vec<u8>, skipped: u32, chunk_bytes: usize) -> Result<Vec<u8>> {
         // HDF5 allows 32 filters, as many as the mask has bits.
         let applied = (0..u32::BITS).map(|bit| skipped & (1 << bit) == 0);
-        let steps: Vec<Step> =
+        let steps: Vec<FilterStep> =
             self.0.iter().zip(applied).filter(|(_, applied)| *applied).map(|(s, _)| *s).collect();
         let mut bytes = stored;
         for (number, step) in steps.iter().enumerate().rev() {
-            let checksums = steps[..number].iter().filter(|s| **s == Step::Fletcher32).count();
+            let checksums = steps[..number].iter().filter(|s| **s == FilterStep::Fletcher32).count();
             bytes = step.undo(bytes, chunk_bytes.saturating_add(checksums * CHECKSUM_BYTES))?;
         }
         if bytes.len() != chunk_bytes {
@@ -157,18 +160,18 @@ impl Pipeline {
     }
 }
 
-fn step(filter: &Filter, item_bytes: usize) -> Option<Step> {
+fn step(filter: &PipelineFilter, item_bytes: usize) -> Option<FilterStep> {
     let parameter = |n: usize| filter.parameters.get(n).map(|&value| value as usize);
     match filter.id {
-        1 => Some(Step::Deflate),
-        2 => Some(Step::Shuffle { item_bytes: parameter(0).unwrap_or(item_bytes) }),
-        3 => Some(Step::Fletcher32),
-        4 => Szip::new(&filter.parameters).map(Step::Szip),
-        307 => Some(Step::Bzip2),
-        32_000 => Some(Step::Lzf),
-        32_001 => Some(Step::Blosc),
-        32_004 => Some(Step::Lz4),
-        32_008 => Some(Step::Bitshuffle {
+        1 => Some(FilterStep::Deflate),
+        2 => Some(FilterStep::Shuffle { item_bytes: parameter(0).unwrap_or(item_bytes) }),
+        3 => Some(FilterStep::Fletcher32),
+        4 => Szip::new(&filter.parameters).map(FilterStep::Szip),
+        307 => Some(FilterStep::Bzip2),
+        32_000 => Some(FilterStep::Lzf),
+        32_001 => Some(FilterStep::Blosc),
+        32_004 => Some(FilterStep::Lz4),
+        32_008 => Some(FilterStep::Bitshuffle {
             item_bytes: parameter(2).filter(|&n| n > 0).unwrap_or(item_bytes),
             block_items: parameter(3).unwrap_or(0),
             packing: match parameter(4).unwrap_or(0) {
@@ -178,13 +181,13 @@ fn step(filter: &Filter, item_bytes: usize) -> Option<Step> {
                 _ => return None,
             },
         }),
-        32_015 => Some(Step::Zstd),
-        32_026 => Some(Step::Blosc2),
+        32_015 => Some(FilterStep::Zstd),
+        32_026 => Some(FilterStep::Blosc2),
         _ => None,
     }
 }
 
-impl Step {
+impl FilterStep {
     /// `expected`: bytes before this step was applied, where it changes their number.
     fn undo(self, bytes: Vec<u8>, expected: usize) -> Result<Vec<u8>> {
         match self {
@@ -323,8 +326,8 @@ mod tests {
 
     use super::*;
 
-    fn filter(id: i32, parameters: &[u32]) -> Filter {
-        Filter { id, parameters: parameters.to_vec(), available: true }
+    fn filter(id: i32, parameters: &[u32]) -> PipelineFilter {
+        PipelineFilter { id, parameters: parameters.to_vec(), available: true }
     }
 
     #[test]
@@ -338,7 +341,7 @@ mod tests {
     #[test]
     fn undoes_a_pipeline_and_honors_the_mask() {
         let data: Vec<u8> = (0..64u8).collect();
-        let pipeline = Pipeline::of(&[filter(3, &[]), filter(1, &[6])], 4).unwrap();
+        let pipeline = FilterPipeline::of(&[filter(3, &[]), filter(1, &[6])], 4).unwrap();
         let mut summed = data.clone();
         summed.extend(fletcher32(&data).to_le_bytes());
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
@@ -369,8 +372,8 @@ mod tests {
 
     #[test]
     fn foreign_filters_have_no_pipeline() {
-        assert_eq!(Pipeline::of(&[filter(5, &[])], 4), None);
-        assert_eq!(Pipeline::of(&[filter(1, &[]), filter(1, &[])], 4), None);
-        assert!(Pipeline::of(&[], 4).unwrap().is_empty());
+        assert_eq!(FilterPipeline::of(&[filter(5, &[])], 4), None);
+        assert_eq!(FilterPipeline::of(&[filter(1, &[]), filter(1, &[])], 4), None);
+        assert!(FilterPipeline::of(&[], 4).unwrap().is_empty());
     }
 }

@@ -4,7 +4,7 @@
 
 use array::{Error, Result};
 
-use super::aec::Coding;
+use super::aec::AecParameters;
 use super::room;
 use crate::formats::common::shuffle::unshuffle;
 
@@ -64,7 +64,7 @@ impl Szip {
         let padded = (blocks * self.pixels_per_block) as usize;
         let lines = (expected / pixel_bytes).div_ceil(line);
         let pixels = if padded == line { expected / pixel_bytes } else { lines * padded };
-        let coding = Coding {
+        let coding = AecParameters {
             bits,
             block: self.pixels_per_block as usize,
             blocks: blocks as usize,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::hexadecimal;
 use super::dataset::{split_fixed_text, trim_text};
-use super::element::{Element, TextEnd};
+use super::element::{Datatype, TextEnd};
 use super::{Handle, Object, check, locked};
 
 /// Most elements of an attribute that are read.
@@ -26,7 +26,7 @@ const MAX_LIST: usize = 64;
 
 /// Value of an attribute.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(in super::super) enum Value {
+pub(in super::super) enum AttributeValue {
     /// Numbers as stored.
     Numbers {
         dtype: DType,
@@ -46,7 +46,7 @@ pub(in super::super) enum Value {
 impl Object {
     /// Names of its attributes, at most `limit`, in the file's order.
     pub(in super::super) fn attribute_names(&self, limit: usize) -> Result<Vec<CString>> {
-        let mut found = Names { names: Vec::new(), limit };
+        let mut found = AttributeNames { names: Vec::new(), limit };
         // SAFETY: a valid object; the callback gets the pointer to `found`, which outlives the call.
         check("list the attributes", || unsafe {
             let (index, order) = (H5_index_t::H5_INDEX_NAME, H5_iter_order_t::H5_ITER_NATIVE);
@@ -57,7 +57,7 @@ impl Object {
     }
 
     /// The attribute of this name, if there is one.
-    pub(in super::super) fn attribute(&self, name: &CStr) -> Result<Option<Value>> {
+    pub(in super::super) fn attribute(&self, name: &CStr) -> Result<Option<AttributeValue>> {
         // SAFETY: a valid object and a NUL-terminated name.
         let exists = check("look for an attribute", || unsafe { H5Aexists(self.handle.0, name.as_ptr()) })?;
         if exists == 0 {
@@ -71,11 +71,11 @@ impl Object {
         let datatype = Handle::new("type an attribute", || unsafe { H5Aget_type(attribute.0) })?;
         // SAFETY: a valid attribute.
         let space = Handle::new("size an attribute", || unsafe { H5Aget_space(attribute.0) })?;
-        Read { attribute, datatype, space }.value().map(Some)
+        OpenAttribute { attribute, datatype, space }.value().map(Some)
     }
 }
 
-struct Names {
+struct AttributeNames {
     names: Vec<CString>,
     limit: usize,
 }
@@ -86,8 +86,8 @@ unsafe extern "C" fn collect(
     _info: *const H5A_info_t,
     data: *mut c_void,
 ) -> herr_t {
-    // SAFETY: the library passes a valid name; `data` is the `Names` given to the call.
-    let (found, name) = unsafe { (&mut *data.cast::<Names>(), CStr::from_ptr(name)) };
+    // SAFETY: the library passes a valid name; `data` is the `AttributeNames` given to the call.
+    let (found, name) = unsafe { (&mut *data.cast::<AttributeNames>(), CStr::from_ptr(name)) };
     if found.names.len() >= found.limit {
         return 1;
     }
@@ -95,31 +95,35 @@ unsafe extern "C" fn collect(
     0
 }
 
-struct Read {
+struct OpenAttribute {
     attribute: Handle,
     datatype: Handle,
     space: Handle,
 }
 
-impl Read {
-    fn value(&self) -> Result<Value> {
+impl OpenAttribute {
+    fn value(&self) -> Result<AttributeValue> {
         let count = self.count();
         if count > MAX_ATTRIBUTE_ELEMENTS {
-            return Ok(Value::Other(format!("{count} elements")));
+            return Ok(AttributeValue::Other(format!("{count} elements")));
         }
-        match Element::of(&self.datatype) {
-            _ if count == 0 => Ok(Value::Other("empty".into())),
-            Element::Number(dtype) | Element::Enumeration { dtype, .. } => {
-                Ok(Value::Numbers { dtype, bytes: self.bytes(count, dtype.size_bytes())? })
+        match Datatype::of(&self.datatype) {
+            _ if count == 0 => Ok(AttributeValue::Other("empty".into())),
+            Datatype::Number(dtype) | Datatype::Enumeration { dtype, .. } => {
+                Ok(AttributeValue::Numbers { dtype, bytes: self.bytes(count, dtype.size_bytes())? })
             }
-            Element::FixedText { size_bytes, end } => {
+            Datatype::FixedText { size_bytes, end } => {
                 let has_spaces = end == TextEnd::Spaces;
-                Ok(Value::Texts(split_fixed_text(&self.bytes(count, size_bytes)?, size_bytes, has_spaces)))
+                Ok(AttributeValue::Texts(split_fixed_text(
+                    &self.bytes(count, size_bytes)?,
+                    size_bytes,
+                    has_spaces,
+                )))
             }
-            Element::VariableText => Ok(Value::Texts(self.variable_texts(count)?)),
-            Element::Reference => Ok(Value::References(addresses(&self.bytes(count, 8)?))),
-            Element::ReferenceList => Ok(Value::ReferenceLists(self.reference_lists(count)?)),
-            other => Ok(Value::Other(other.to_string())),
+            Datatype::VariableText => Ok(AttributeValue::Texts(self.variable_texts(count)?)),
+            Datatype::Reference => Ok(AttributeValue::References(addresses(&self.bytes(count, 8)?))),
+            Datatype::ReferenceList => Ok(AttributeValue::ReferenceLists(self.reference_lists(count)?)),
+            other => Ok(AttributeValue::Other(other.to_string())),
         }
     }
 

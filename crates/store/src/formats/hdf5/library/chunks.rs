@@ -24,7 +24,7 @@ const NOT_STORED: [&str; 3] =
 
 /// Place of one chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct ChunkPlace {
+pub(in super::super) struct ChunkLocation {
     /// Byte in the file.
     pub(in super::super) offset: u64,
     pub(in super::super) size_bytes: u64,
@@ -38,10 +38,10 @@ impl Object {
     pub(in super::super) fn chunks(
         &self,
         chunk: &[u64],
-        each: &mut dyn FnMut(&[u64], ChunkPlace) -> bool,
+        each: &mut dyn FnMut(&[u64], ChunkLocation) -> bool,
     ) -> Result<()> {
         let order = self.listing_order(chunk)?;
-        let mut visit = Visit { chunk, order, position: vec![0; chunk.len()], each, is_odd: false };
+        let mut visit = ChunkListing { chunk, order, position: vec![0; chunk.len()], each, is_odd: false };
         // SAFETY: a valid data set; the callback gets the pointer to `visit`, which outlives the call.
         check("list the chunks", || unsafe {
             let data = std::ptr::from_mut(&mut visit).cast();
@@ -59,7 +59,7 @@ impl Object {
         &self,
         position: &[u64],
         chunk: &[u64],
-    ) -> Result<Option<ChunkPlace>> {
+    ) -> Result<Option<ChunkLocation>> {
         let start: Vec<u64> = position.iter().zip(chunk).map(|(&p, &c)| p.saturating_mul(c)).collect();
         let mut skipped_filters = 0;
         let mut room = usize::MAX;
@@ -76,7 +76,7 @@ impl Object {
         });
         match probed {
             (Ok(_), Some((offset, size_bytes))) => {
-                Ok(Some(ChunkPlace { offset, size_bytes, skipped_filters }))
+                Ok(Some(ChunkLocation { offset, size_bytes, skipped_filters }))
             }
             (Ok(_), None) => Ok(None),
             (Err(e), _) if NOT_STORED.iter().any(|text| e.message().contains(text)) => Ok(None),
@@ -141,17 +141,17 @@ impl ListingOrder {
     }
 }
 
-struct Visit<'a> {
+struct ChunkListing<'a> {
     chunk: &'a [u64],
     order: ListingOrder,
     position: Vec<u64>,
-    each: &'a mut dyn FnMut(&[u64], ChunkPlace) -> bool,
+    each: &'a mut dyn FnMut(&[u64], ChunkLocation) -> bool,
     is_odd: bool,
 }
 
-impl Visit<'_> {
+impl ChunkListing<'_> {
     /// Whether to go on.
-    fn chunk(&mut self, start: &[u64], place: ChunkPlace) -> bool {
+    fn chunk(&mut self, start: &[u64], place: ChunkLocation) -> bool {
         for ((p, &start), &size) in self.position.iter_mut().zip(start).zip(self.chunk) {
             self.is_odd |= size == 0 || !start.is_multiple_of(size);
             *p = start / size.max(1);
@@ -168,13 +168,13 @@ unsafe extern "C" fn visit_chunk(
     size: hsize_t,
     data: *mut c_void,
 ) -> c_int {
-    // SAFETY: the library passes one index per axis; `data` is the `Visit` given to the call.
+    // SAFETY: the library passes one index per axis; `data` is the `ChunkListing` given to the call.
     let (visit, start) = unsafe {
-        let visit = &mut *data.cast::<Visit<'_>>();
+        let visit = &mut *data.cast::<ChunkListing<'_>>();
         let start = std::slice::from_raw_parts(start, visit.chunk.len());
         (visit, start)
     };
-    let place = ChunkPlace { offset: address, size_bytes: size, skipped_filters: filter_mask };
+    let place = ChunkLocation { offset: address, size_bytes: size, skipped_filters: filter_mask };
     c_int::from(!visit.chunk(start, place))
 }
 

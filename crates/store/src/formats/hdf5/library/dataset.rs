@@ -24,7 +24,7 @@ use hdf5_metno_sys::h5t::H5Treclaim;
 use hdf5_metno_sys::h5z::H5Zfilter_avail;
 use serde::{Deserialize, Serialize};
 
-use super::element::{Element, PaddedBits, TextEnd};
+use super::element::{Datatype, PaddedBits, TextEnd};
 use super::{Handle, Object, check, locked};
 
 /// Most axes HDF5 knows.
@@ -44,7 +44,7 @@ const UNDEFINED_ADDRESS: u64 = u64::MAX;
 
 /// How a data set is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in super::super) enum Layout {
+pub(in super::super) enum DatasetLayout {
     /// Within the object's header.
     Compact,
     /// In one piece.
@@ -70,7 +70,7 @@ pub(in super::super) enum TextForm {
 
 /// One step of a pipeline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in super::super) struct Filter {
+pub(in super::super) struct PipelineFilter {
     /// The registered number: 1 deflate, 2 shuffle, 3 Fletcher 32, ...
     pub(in super::super) id: i32,
     pub(in super::super) parameters: Vec<u32>,
@@ -80,12 +80,12 @@ pub(in super::super) struct Filter {
 
 /// Properties of a data set; reading them reads no elements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in super::super) struct Facts {
-    pub(in super::super) element: Element,
+pub(in super::super) struct DatasetInfo {
+    pub(in super::super) element: Datatype,
     /// `None`: declared to hold nothing.
     pub(in super::super) shape: Option<Vec<u64>>,
-    pub(in super::super) layout: Layout,
-    pub(in super::super) filters: Vec<Filter>,
+    pub(in super::super) layout: DatasetLayout,
+    pub(in super::super) filters: Vec<PipelineFilter>,
     /// Chunks that reach beyond the shape are stored unfiltered.
     pub(in super::super) partial_unfiltered: bool,
     /// One element as stored, for what was never written; empty for all but numbers.
@@ -105,47 +105,47 @@ pub(in super::super) struct Facts {
 }
 
 impl Object {
-    pub(in super::super) fn facts(&self) -> Result<Facts> {
+    pub(in super::super) fn facts(&self) -> Result<DatasetInfo> {
         // SAFETY: a valid data set.
         let properties =
             Handle::new("give creation properties", || unsafe { H5Dget_create_plist(self.handle.0) })?;
         // SAFETY: a valid data set.
         let datatype = Handle::new("give the element type", || unsafe { H5Dget_type(self.handle.0) })?;
-        let element = Element::of(&datatype);
+        let element = Datatype::of(&datatype);
         let layout = layout(&properties)?;
         // The files that a virtual data set names are not opened by that: our driver opens none by itself.
         let mut shape = self.shape()?;
         let mut layout = layout;
         let fill = fill(&properties, &datatype, &element)?;
         let inner = match &element {
-            Element::Array(_, inner) => inner.clone(),
-            Element::FixedText { size_bytes, .. } => vec![*size_bytes as u64],
+            Datatype::Array(_, inner) => inner.clone(),
+            Datatype::FixedText { size_bytes, .. } => vec![*size_bytes as u64],
             _ => Vec::new(),
         };
         // Axes of an element follow those of the data set.
         if let Some(shape) = &mut shape {
             shape.extend(&inner);
         }
-        if let Layout::Chunked(chunk) = &mut layout {
+        if let DatasetLayout::Chunked(chunk) = &mut layout {
             chunk.extend(&inner);
         }
         let text = match &element {
-            Element::FixedText { end, .. } => Some(TextForm::Fixed(*end)),
-            Element::VariableText => Some(TextForm::Variable),
+            Datatype::FixedText { end, .. } => Some(TextForm::Fixed(*end)),
+            Datatype::VariableText => Some(TextForm::Variable),
             _ => None,
         };
         let (element, padded) = match element {
-            Element::Array(dtype, _) => (Element::Number(dtype), None),
-            Element::FixedText { .. } => (Element::Number(BYTE), None),
-            Element::Padded(padded) => (Element::Number(padded.dtype), Some(padded)),
+            Datatype::Array(dtype, _) => (Datatype::Number(dtype), None),
+            Datatype::FixedText { .. } => (Datatype::Number(BYTE), None),
+            Datatype::Padded(padded) => (Datatype::Number(padded.dtype), Some(padded)),
             other => (other, None),
         };
         let mut options: c_uint = 0;
-        if matches!(layout, Layout::Chunked(_)) {
+        if matches!(layout, DatasetLayout::Chunked(_)) {
             // SAFETY: a valid property list and place for the result.
             check("give chunk options", || unsafe { H5Pget_chunk_opts(properties.0, &raw mut options) })?;
         }
-        Ok(Facts {
+        Ok(DatasetInfo {
             fill,
             padded,
             text,
@@ -154,7 +154,11 @@ impl Object {
             has_fill: has_fill(&properties)?,
             filters: filters(&properties)?,
             partial_unfiltered: options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS != 0,
-            unlimited: if matches!(layout, Layout::Chunked(_)) { self.unlimited()? } else { Vec::new() },
+            unlimited: if matches!(layout, DatasetLayout::Chunked(_)) {
+                self.unlimited()?
+            } else {
+                Vec::new()
+            },
             element,
             shape,
             layout,
@@ -240,8 +244,8 @@ impl Object {
         let count = count.ok_or_else(|| Error::too_large(format!("expected at most {limit} strings")))?;
         // SAFETY: a valid data set.
         let datatype = Handle::new("give the element type", || unsafe { H5Dget_type(self.handle.0) })?;
-        match Element::of(&datatype) {
-            Element::FixedText { size_bytes, .. } if is_within(count, size_bytes) => {
+        match Datatype::of(&datatype) {
+            Datatype::FixedText { size_bytes, .. } if is_within(count, size_bytes) => {
                 let mut bytes = vec![0; count * size_bytes];
                 // SAFETY: the memory type is the stored one: `count` strings of `size_bytes` each.
                 check("read strings", || unsafe {
@@ -256,7 +260,7 @@ impl Object {
                 })?;
                 Ok(bytes.chunks(size_bytes.max(1)).map(<[u8]>::to_vec).collect())
             }
-            Element::VariableText => self.variable_texts(&datatype, &space, count),
+            Datatype::VariableText => self.variable_texts(&datatype, &space, count),
             _ => Err(Error::unsupported("expected short strings")),
         }
     }
@@ -352,16 +356,16 @@ fn select(space: &Handle, selection: &Selection) -> Result<Handle> {
     Handle::new("make a memory space", || unsafe { H5Screate_simple(rank, count.as_ptr(), std::ptr::null()) })
 }
 
-fn layout(properties: &Handle) -> Result<Layout> {
+fn layout(properties: &Handle) -> Result<DatasetLayout> {
     // SAFETY: valid creation properties of a data set.
     let (layout, outside) =
         locked(|| unsafe { (H5Pget_layout(properties.0), H5Pget_external_count(properties.0)) });
     Ok(match layout {
-        H5D_layout_t::H5D_COMPACT => Layout::Compact,
-        H5D_layout_t::H5D_CONTIGUOUS if outside == 0 => Layout::Contiguous,
-        H5D_layout_t::H5D_CONTIGUOUS => Layout::External,
-        H5D_layout_t::H5D_CHUNKED => Layout::Chunked(chunk(properties)?),
-        H5D_layout_t::H5D_VIRTUAL => Layout::Virtual,
+        H5D_layout_t::H5D_COMPACT => DatasetLayout::Compact,
+        H5D_layout_t::H5D_CONTIGUOUS if outside == 0 => DatasetLayout::Contiguous,
+        H5D_layout_t::H5D_CONTIGUOUS => DatasetLayout::External,
+        H5D_layout_t::H5D_CHUNKED => DatasetLayout::Chunked(chunk(properties)?),
+        H5D_layout_t::H5D_VIRTUAL => DatasetLayout::Virtual,
         _ => return Err(Error::corrupt("expected a known storage layout")),
     })
 }
@@ -375,7 +379,7 @@ fn chunk(properties: &Handle) -> Result<Vec<u64>> {
     Ok(chunk.iter().copied().take(usize::try_from(rank).unwrap_or(0)).collect())
 }
 
-fn filters(properties: &Handle) -> Result<Vec<Filter>> {
+fn filters(properties: &Handle) -> Result<Vec<PipelineFilter>> {
     // SAFETY: valid creation properties of a data set.
     let count = check("count the filters", || unsafe { H5Pget_nfilters(properties.0) })?;
     let count = c_uint::try_from(count).unwrap_or(0);
@@ -385,7 +389,7 @@ fn filters(properties: &Handle) -> Result<Vec<Filter>> {
     (0..count).map(|number| filter(properties, number)).collect()
 }
 
-fn filter(properties: &Handle, number: c_uint) -> Result<Filter> {
+fn filter(properties: &Handle, number: c_uint) -> Result<PipelineFilter> {
     let (mut flags, mut config): (c_uint, c_uint) = (0, 0);
     let mut parameters = [0; MAX_FILTER_PARAMETERS];
     let mut count = parameters.len();
@@ -398,7 +402,7 @@ fn filter(properties: &Handle, number: c_uint) -> Result<Filter> {
     // SAFETY: a plain question.
     let available = locked(|| unsafe { H5Zfilter_avail(id) }) > 0;
     let parameters = parameters.iter().copied().take(count).collect();
-    Ok(Filter { id, parameters, available })
+    Ok(PipelineFilter { id, parameters, available })
 }
 
 fn never_filled(properties: &Handle) -> Result<bool> {
@@ -418,14 +422,14 @@ fn has_fill(properties: &Handle) -> Result<bool> {
 }
 
 /// The stored form of what was never written; zeros where the file says nothing, or that nothing is filled in.
-fn fill(properties: &Handle, datatype: &Handle, element: &Element) -> Result<Vec<u8>> {
+fn fill(properties: &Handle, datatype: &Handle, element: &Datatype) -> Result<Vec<u8>> {
     let file_bytes = element_size(datatype);
     let (size, count) = match element {
-        Element::Number(dtype) | Element::Enumeration { dtype, .. } => (dtype.size_bytes(), 1),
-        Element::Padded(padded) => (padded.dtype.size_bytes(), 1),
-        Element::Array(dtype, _) => (dtype.size_bytes(), file_bytes / dtype.size_bytes()),
-        Element::FixedText { .. } => (1, file_bytes),
-        Element::Compound { size_bytes, .. } => (*size_bytes, 1),
+        Datatype::Number(dtype) | Datatype::Enumeration { dtype, .. } => (dtype.size_bytes(), 1),
+        Datatype::Padded(padded) => (padded.dtype.size_bytes(), 1),
+        Datatype::Array(dtype, _) => (dtype.size_bytes(), file_bytes / dtype.size_bytes()),
+        Datatype::FixedText { .. } => (1, file_bytes),
+        Datatype::Compound { size_bytes, .. } => (*size_bytes, 1),
         _ => return Ok(Vec::new()),
     };
     // Texts and arrays keep one number as their fill value; that of a compound is kept whole.

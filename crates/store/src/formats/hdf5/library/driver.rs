@@ -38,58 +38,58 @@ static OPENING: Mutex<Option<Arc<FileBytes>>> = Mutex::new(None);
 static FAILURE: Mutex<Option<Error>> = Mutex::new(None);
 
 /// Place of the last read of elements. Set only while the lock is held; while it is set, no elements are read.
-static PROBED: Mutex<Option<Probed>> = Mutex::new(None);
+static PROBED: Mutex<Option<ProbedRange>> = Mutex::new(None);
 
 /// First byte and number of bytes of what was asked for; nothing yet.
-type Probed = Option<(u64, u64)>;
+type ProbedRange = Option<(u64, u64)>;
 
 /// The library's number of reads of elements, as opposed to what describes them.
 const ELEMENTS: c_int = 3;
 
 /// A function that this driver does without.
-type Absent = Option<unsafe extern "C" fn()>;
+type AbsentFunction = Option<unsafe extern "C" fn()>;
 
 /// The library's class of drivers, version 1, as its headers declare it. (The bindings lack its first field.)
 #[repr(C)]
-struct Class {
+struct DriverClass {
     version: c_uint,
     value: c_int,
     name: *const c_char,
     max_address: haddr_t,
     close_degree: c_int,
-    terminate: Absent,
-    superblock: [Absent; 3],
+    terminate: AbsentFunction,
+    superblock: [AbsentFunction; 3],
     fapl_size: usize,
-    fapl: [Absent; 3],
+    fapl: [AbsentFunction; 3],
     dxpl_size: usize,
-    dxpl: [Absent; 2],
-    open: unsafe extern "C" fn(*const c_char, c_uint, hid_t, haddr_t) -> *mut Open,
-    close: unsafe extern "C" fn(*mut Open) -> herr_t,
-    compare: Absent,
-    query: Absent,
-    get_type_map: Absent,
-    allocate: Absent,
-    free: Absent,
-    get_eoa: unsafe extern "C" fn(*const Open, c_int) -> haddr_t,
-    set_eoa: unsafe extern "C" fn(*mut Open, c_int, haddr_t) -> herr_t,
-    get_eof: unsafe extern "C" fn(*const Open, c_int) -> haddr_t,
-    get_handle: Absent,
-    read: unsafe extern "C" fn(*mut Open, c_int, hid_t, haddr_t, usize, *mut c_void) -> herr_t,
-    write: unsafe extern "C" fn(*mut Open, c_int, hid_t, haddr_t, usize, *const c_void) -> herr_t,
-    vectors_and_selections: [Absent; 4],
-    flush: Absent,
-    truncate: Absent,
-    lock: Absent,
-    unlock: Absent,
-    delete: Absent,
-    control: Absent,
+    dxpl: [AbsentFunction; 2],
+    open: unsafe extern "C" fn(*const c_char, c_uint, hid_t, haddr_t) -> *mut OpenFile,
+    close: unsafe extern "C" fn(*mut OpenFile) -> herr_t,
+    compare: AbsentFunction,
+    query: AbsentFunction,
+    get_type_map: AbsentFunction,
+    allocate: AbsentFunction,
+    free: AbsentFunction,
+    get_eoa: unsafe extern "C" fn(*const OpenFile, c_int) -> haddr_t,
+    set_eoa: unsafe extern "C" fn(*mut OpenFile, c_int, haddr_t) -> herr_t,
+    get_eof: unsafe extern "C" fn(*const OpenFile, c_int) -> haddr_t,
+    get_handle: AbsentFunction,
+    read: unsafe extern "C" fn(*mut OpenFile, c_int, hid_t, haddr_t, usize, *mut c_void) -> herr_t,
+    write: unsafe extern "C" fn(*mut OpenFile, c_int, hid_t, haddr_t, usize, *const c_void) -> herr_t,
+    vectors_and_selections: [AbsentFunction; 4],
+    flush: AbsentFunction,
+    truncate: AbsentFunction,
+    lock: AbsentFunction,
+    unlock: AbsentFunction,
+    delete: AbsentFunction,
+    control: AbsentFunction,
     free_lists: [c_int; 7],
 }
 
 // SAFETY: constant data; its only pointer is to a constant string.
-unsafe impl Sync for Class {}
+unsafe impl Sync for DriverClass {}
 
-static CLASS: Class = Class {
+static CLASS: DriverClass = DriverClass {
     version: CLASS_VERSION,
     value: DRIVER_NUMBER,
     name: c"corridor".as_ptr(),
@@ -127,7 +127,7 @@ static CLASS: Class = Class {
 
 /// An open file: what the library keeps for every driver (80 bytes), then ours.
 #[repr(C)]
-struct Open {
+struct OpenFile {
     library: [c_ulong; 16],
     file: Arc<FileBytes>,
     /// End of what the library may address.
@@ -166,7 +166,7 @@ pub(super) fn opening<T>(file: &Arc<FileBytes>, open_file: impl FnOnce() -> Resu
 
 /// Runs `work`, in which the library may look up elements but not get them. Gives where it wanted to read them, last. The
 /// caller holds the lock.
-pub(super) fn probing<T>(work: impl FnOnce() -> T) -> (T, Probed) {
+pub(super) fn probing<T>(work: impl FnOnce() -> T) -> (T, ProbedRange) {
     *PROBED.lock() = Some(None);
     let done = work();
     let probed = PROBED.lock().take();
@@ -192,37 +192,37 @@ fn length_bytes(file: &FileBytes) -> Result<usize> {
     Err(Error::corrupt("expected the signature of HDF5 at the start or after a user block"))
 }
 
-unsafe extern "C" fn open(_name: *const c_char, flags: c_uint, _fapl: hid_t, _max: haddr_t) -> *mut Open {
+unsafe extern "C" fn open(_name: *const c_char, flags: c_uint, _fapl: hid_t, _max: haddr_t) -> *mut OpenFile {
     let file = OPENING.lock().clone();
     let (Some(file), 0) = (file, flags & 1) else { return std::ptr::null_mut() };
     let Ok(length_bytes) = length_bytes(&file) else { return std::ptr::null_mut() };
-    Box::into_raw(Box::new(Open { library: [0; 16], file, end: 0, length_bytes }))
+    Box::into_raw(Box::new(OpenFile { library: [0; 16], file, end: 0, length_bytes }))
 }
 
-unsafe extern "C" fn close(open: *mut Open) -> herr_t {
+unsafe extern "C" fn close(open: *mut OpenFile) -> herr_t {
     // SAFETY: the library gives back what `open` gave it, once.
     drop(unsafe { Box::from_raw(open) });
     0
 }
 
-unsafe extern "C" fn get_eoa(open: *const Open, _kind: c_int) -> haddr_t {
+unsafe extern "C" fn get_eoa(open: *const OpenFile, _kind: c_int) -> haddr_t {
     // SAFETY: the library gives what `open` gave it, not closed yet.
     unsafe { (*open).end }
 }
 
-unsafe extern "C" fn set_eoa(open: *mut Open, _kind: c_int, end: haddr_t) -> herr_t {
+unsafe extern "C" fn set_eoa(open: *mut OpenFile, _kind: c_int, end: haddr_t) -> herr_t {
     // SAFETY: as in `get_eoa`; the lock is held, so nobody else looks at it.
     unsafe { (*open).end = end };
     0
 }
 
-unsafe extern "C" fn get_eof(open: *const Open, _kind: c_int) -> haddr_t {
+unsafe extern "C" fn get_eof(open: *const OpenFile, _kind: c_int) -> haddr_t {
     // SAFETY: as in `get_eoa`.
     unsafe { (*open).file.size_bytes() }
 }
 
 unsafe extern "C" fn read(
-    open: *mut Open,
+    open: *mut OpenFile,
     kind: c_int,
     _dxpl: hid_t,
     at: haddr_t,
@@ -258,7 +258,7 @@ unsafe extern "C" fn read(
 }
 
 unsafe extern "C" fn write(
-    _open: *mut Open,
+    _open: *mut OpenFile,
     _kind: c_int,
     _dxpl: hid_t,
     _at: haddr_t,

@@ -24,7 +24,7 @@ const MAX_NESTED: usize = 8;
 
 /// One number of a compound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in super::super) struct Member {
+pub(in super::super) struct CompoundMember {
     /// Names of compounds within compounds are joined by dots.
     pub(in super::super) name: String,
     /// Bytes from the start of the compound.
@@ -88,7 +88,7 @@ impl TextEnd {
 
 /// Type of one element.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in super::super) enum Element {
+pub(in super::super) enum Datatype {
     /// A number whose stored form is an IEEE 754 or two's complement one without padding.
     Number(DType),
     /// An integer of fewer bits than its bytes have.
@@ -103,7 +103,7 @@ pub(in super::super) enum Element {
     /// As many numbers as these sizes say, C order.
     Array(DType, Vec<u64>),
     /// Numbers of several types. `others` are members that are no numbers, with what they are.
-    Compound { size_bytes: usize, members: Vec<Member>, others: Vec<(String, String)> },
+    Compound { size_bytes: usize, members: Vec<CompoundMember>, others: Vec<(String, String)> },
     /// Strings of a fixed size in bytes.
     FixedText { size_bytes: usize, end: TextEnd },
     /// Strings of any length.
@@ -116,7 +116,7 @@ pub(in super::super) enum Element {
     Other(String),
 }
 
-impl Element {
+impl Datatype {
     pub(super) fn of(datatype: &Handle) -> Self {
         locked(|| {
             // SAFETY: a valid data type identifier, under the lock.
@@ -150,13 +150,13 @@ fn order(datatype: &Handle) -> Option<ByteOrder> {
     }
 }
 
-fn integer(datatype: &Handle, size: usize) -> Element {
+fn integer(datatype: &Handle, size: usize) -> Datatype {
     // SAFETY: as in `order`.
     let signed = unsafe { H5Tget_sign(datatype.0) } == H5T_sign_t::H5T_SGN_2;
     number(datatype, size, signed)
 }
 
-fn number(datatype: &Handle, size: usize, signed: bool) -> Element {
+fn number(datatype: &Handle, size: usize, signed: bool) -> Datatype {
     // SAFETY: as in `order`.
     let (precision, offset) = unsafe { (H5Tget_precision(datatype.0), H5Tget_offset(datatype.0)) };
     let element = match (size, signed) {
@@ -168,13 +168,13 @@ fn number(datatype: &Handle, size: usize, signed: bool) -> Element {
         (2, true) => ElementType::I16,
         (4, true) => ElementType::I32,
         (8, true) => ElementType::I64,
-        _ => return Element::Other(format!("integer of {size} bytes")),
+        _ => return Datatype::Other(format!("integer of {size} bytes")),
     };
     let at = usize::try_from(offset).unwrap_or(usize::MAX);
     match order(datatype) {
-        Some(order) if precision == 8 * size && offset == 0 => Element::Number(DType::new(element, order)),
+        Some(order) if precision == 8 * size && offset == 0 => Datatype::Number(DType::new(element, order)),
         Some(order) if precision > 0 && at.checked_add(precision).is_some_and(|end| end <= 8 * size) => {
-            Element::Padded(PaddedBits {
+            Datatype::Padded(PaddedBits {
                 dtype: DType::new(element, ByteOrder::Little),
                 bits: precision,
                 offset: at,
@@ -182,13 +182,13 @@ fn number(datatype: &Handle, size: usize, signed: bool) -> Element {
                 is_big: order == ByteOrder::Big,
             })
         }
-        _ => Element::Other(format!("integer of {precision} bits in {size} bytes")),
+        _ => Datatype::Other(format!("integer of {precision} bits in {size} bytes")),
     }
 }
 
 /// Bit positions and widths of sign, exponent and mantissa, and the bias of the exponent.
 #[derive(Default, PartialEq, Eq)]
-struct Fields {
+struct FloatLayout {
     sign_at: usize,
     exponent_at: usize,
     exponent_bits: usize,
@@ -197,7 +197,7 @@ struct Fields {
     bias: usize,
 }
 
-impl Fields {
+impl FloatLayout {
     const fn ieee(exponent_bits: usize, mantissa_bits: usize) -> Self {
         Self {
             sign_at: exponent_bits + mantissa_bits,
@@ -210,8 +210,8 @@ impl Fields {
     }
 }
 
-fn float(datatype: &Handle, size: usize) -> Element {
-    let mut found = Fields::default();
+fn float(datatype: &Handle, size: usize) -> Datatype {
+    let mut found = FloatLayout::default();
     // SAFETY: a valid data type identifier and valid places for the results; the caller holds the lock.
     let known = unsafe {
         found.bias = H5Tget_ebias(datatype.0);
@@ -225,23 +225,23 @@ fn float(datatype: &Handle, size: usize) -> Element {
         )
     };
     let element = match size {
-        2 if found == Fields::ieee(5, 10) => Some(ElementType::F16),
-        4 if found == Fields::ieee(8, 23) => Some(ElementType::F32),
-        8 if found == Fields::ieee(11, 52) => Some(ElementType::F64),
+        2 if found == FloatLayout::ieee(5, 10) => Some(ElementType::F16),
+        4 if found == FloatLayout::ieee(8, 23) => Some(ElementType::F32),
+        8 if found == FloatLayout::ieee(11, 52) => Some(ElementType::F64),
         _ => None,
     };
     match (element, order(datatype)) {
-        (Some(element), Some(order)) if known >= 0 => Element::Number(DType::new(element, order)),
-        _ => Element::Other(format!("float of {size} bytes that is not IEEE 754")),
+        (Some(element), Some(order)) if known >= 0 => Datatype::Number(DType::new(element, order)),
+        _ => Datatype::Other(format!("float of {size} bytes that is not IEEE 754")),
     }
 }
 
 /// A boolean (h5py's way) or the integers of the enumeration.
-fn enumeration(datatype: &Handle) -> Element {
+fn enumeration(datatype: &Handle) -> Datatype {
     // SAFETY: a valid data type identifier; the caller holds the lock.
     let Ok(base) = Handle::new("give the base of an enumeration", || unsafe { H5Tget_super(datatype.0) })
     else {
-        return Element::Other("enumeration".into());
+        return Datatype::Other("enumeration".into());
     };
     // SAFETY: as above.
     let (members, size) = unsafe { (H5Tget_nmembers(datatype.0), H5Tget_size(base.0)) };
@@ -253,10 +253,10 @@ fn enumeration(datatype: &Handle) -> Element {
             unsafe { H5Tget_member_value(datatype.0, number, std::ptr::from_mut(value).cast()) };
         }
         if is_boolean(&names(2), values) {
-            return Element::Number(DType::native(ElementType::Bool));
+            return Datatype::Number(DType::native(ElementType::Bool));
         }
     }
-    let Element::Number(dtype) = Element::of(&base) else { return Element::of(&base) };
+    let Datatype::Number(dtype) = Datatype::of(&base) else { return Datatype::of(&base) };
     let count = usize::try_from(members).unwrap_or(0).min(MAX_MEMBERS);
     let mut values = vec![0; count * size];
     for (number, value) in (0..).zip(values.chunks_exact_mut(size.max(1))) {
@@ -264,7 +264,7 @@ fn enumeration(datatype: &Handle) -> Element {
         unsafe { H5Tget_member_value(datatype.0, number, value.as_mut_ptr().cast()) };
     }
     let names = names(c_uint::try_from(count).unwrap_or(0));
-    Element::Enumeration { dtype, names, values }
+    Datatype::Enumeration { dtype, names, values }
 }
 
 /// Whether the members of an enumeration over one byte are those of h5py's `bool`, in either order.
@@ -289,13 +289,14 @@ fn member_name(datatype: &Handle, member: c_uint) -> String {
     }
 }
 
-fn compound(datatype: &Handle, size_bytes: usize) -> Element {
+fn compound(datatype: &Handle, size_bytes: usize) -> Datatype {
     let (mut members, mut others) = (Vec::new(), Vec::new());
     add_members(datatype, "", 0, 0, &mut members, &mut others);
     // A member that reaches beyond its compound comes from damage.
-    members
-        .retain(|m: &Member| m.offset.checked_add(m.dtype.size_bytes()).is_some_and(|end| end <= size_bytes));
-    Element::Compound { size_bytes, members, others }
+    members.retain(|m: &CompoundMember| {
+        m.offset.checked_add(m.dtype.size_bytes()).is_some_and(|end| end <= size_bytes)
+    });
+    Datatype::Compound { size_bytes, members, others }
 }
 
 fn add_members(
@@ -303,7 +304,7 @@ fn add_members(
     prefix: &str,
     offset: usize,
     depth: usize,
-    members: &mut Vec<Member>,
+    members: &mut Vec<CompoundMember>,
     others: &mut Vec<(String, String)>,
 ) {
     // SAFETY: a valid data type identifier; the caller holds the lock.
@@ -323,9 +324,9 @@ fn add_members(
             add_members(&of, &format!("{name}."), at, depth + 1, members, others);
             continue;
         }
-        match Element::of(&of) {
-            Element::Number(dtype) | Element::Enumeration { dtype, .. } => {
-                members.push(Member { name, offset: at, dtype });
+        match Datatype::of(&of) {
+            Datatype::Number(dtype) | Datatype::Enumeration { dtype, .. } => {
+                members.push(CompoundMember { name, offset: at, dtype });
             }
             other => others.push((name, other.to_string())),
         }
@@ -333,20 +334,20 @@ fn add_members(
 }
 
 /// As a compound of a real and an imaginary part.
-fn complex(datatype: &Handle, size_bytes: usize) -> Element {
+fn complex(datatype: &Handle, size_bytes: usize) -> Datatype {
     // SAFETY: as in `enumeration`.
     let base = Handle::new("give the parts of complex numbers", || unsafe { H5Tget_super(datatype.0) });
-    match base.as_ref().map(Element::of) {
-        Ok(Element::Number(dtype)) if 2 * dtype.size_bytes() == size_bytes => {
-            let part = |name: &str, offset| Member { name: name.into(), offset, dtype };
+    match base.as_ref().map(Datatype::of) {
+        Ok(Datatype::Number(dtype)) if 2 * dtype.size_bytes() == size_bytes => {
+            let part = |name: &str, offset| CompoundMember { name: name.into(), offset, dtype };
             let members = vec![part("r", 0), part("i", dtype.size_bytes())];
-            Element::Compound { size_bytes, members, others: Vec::new() }
+            Datatype::Compound { size_bytes, members, others: Vec::new() }
         }
-        _ => Element::Other("complex".into()),
+        _ => Datatype::Other("complex".into()),
     }
 }
 
-fn array_of(datatype: &Handle) -> Element {
+fn array_of(datatype: &Handle) -> Datatype {
     const MOST_AXES: usize = 32;
     let mut sizes = [0u64; MOST_AXES];
     // SAFETY: a valid array type, which has at most as many axes as there is room for; the caller holds the lock.
@@ -354,18 +355,18 @@ fn array_of(datatype: &Handle) -> Element {
     let count = usize::try_from(count).ok().filter(|&n| (1..=MOST_AXES).contains(&n));
     // SAFETY: as above.
     let base = Handle::new("give the base of an array", || unsafe { H5Tget_super(datatype.0) });
-    match (count, base.as_ref().map(Element::of)) {
-        (Some(count), Ok(Element::Number(dtype))) => {
+    match (count, base.as_ref().map(Datatype::of)) {
+        (Some(count), Ok(Datatype::Number(dtype))) => {
             // SAFETY: as above.
             unsafe { H5Tget_array_dims2(datatype.0, sizes.as_mut_ptr()) };
-            Element::Array(dtype, sizes[..count].to_vec())
+            Datatype::Array(dtype, sizes[..count].to_vec())
         }
-        _ => Element::Other("array of something else than numbers as element".into()),
+        _ => Datatype::Other("array of something else than numbers as element".into()),
     }
 }
 
 /// For people.
-impl fmt::Display for Element {
+impl fmt::Display for Datatype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(dtype) | Self::Enumeration { dtype, .. } => write!(f, "{dtype}"),
@@ -387,27 +388,27 @@ impl fmt::Display for Element {
     }
 }
 
-fn text(datatype: &Handle, size: usize) -> Element {
+fn text(datatype: &Handle, size: usize) -> Datatype {
     // SAFETY: a valid data type identifier; the caller holds the lock.
     let (variable, pad) = unsafe { (H5Tis_variable_str(datatype.0), H5Tget_strpad(datatype.0)) };
     if variable > 0 {
-        return Element::VariableText;
+        return Datatype::VariableText;
     }
     let end = match pad {
         H5T_str_t::H5T_STR_NULLTERM => TextEnd::FirstZero,
         H5T_str_t::H5T_STR_SPACEPAD => TextEnd::Spaces,
         _ => TextEnd::Last,
     };
-    Element::FixedText { size_bytes: size, end }
+    Datatype::FixedText { size_bytes: size, end }
 }
 
-fn list(datatype: &Handle) -> Element {
+fn list(datatype: &Handle) -> Datatype {
     // SAFETY: as in `enumeration`.
     let base = Handle::new("give the base of a list", || unsafe { H5Tget_super(datatype.0) });
-    match base.as_ref().map(Element::of) {
-        Ok(Element::Reference) => Element::ReferenceList,
-        Ok(Element::Number(dtype)) => Element::Other(format!("lists of {dtype}")),
-        _ => Element::Other("lists".into()),
+    match base.as_ref().map(Datatype::of) {
+        Ok(Datatype::Reference) => Datatype::ReferenceList,
+        Ok(Datatype::Number(dtype)) => Datatype::Other(format!("lists of {dtype}")),
+        _ => Datatype::Other("lists".into()),
     }
 }
 

@@ -24,13 +24,13 @@ const MAX_LINK_BYTES: usize = 4096;
 
 /// An open file.
 #[derive(Debug)]
-pub(in super::super) struct File(Handle);
+pub(in super::super) struct Hdf5File(Handle);
 
 /// Names an object of one file; stays valid while the file is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(in super::super) struct Token([u8; 16]);
+pub(in super::super) struct ObjectToken([u8; 16]);
 
-impl Token {
+impl ObjectToken {
     /// The address that a stored object reference holds.
     pub(in super::super) fn address(self) -> u64 {
         let [a, b, c, d, e, f, g, h, ..] = self.0;
@@ -54,7 +54,7 @@ pub(in super::super) enum ObjectKind {
 
 /// A name in a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct Link {
+pub(in super::super) struct GroupLink {
     pub(in super::super) name: String,
     pub(in super::super) target: LinkTarget,
 }
@@ -63,7 +63,7 @@ pub(in super::super) struct Link {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum LinkTarget {
     /// An object of this file.
-    Object(Token),
+    Object(ObjectToken),
     /// A path within this file, seen from the group that holds it.
     Soft(String),
     /// A path in another file.
@@ -72,7 +72,7 @@ pub(in super::super) enum LinkTarget {
     Other,
 }
 
-impl File {
+impl Hdf5File {
     /// Opens a file for reading; all its bytes come from `file`.
     pub(in super::super) fn open(file: &Arc<FileBytes>) -> Result<Self> {
         let name = CString::new(file.path().as_os_str().as_bytes())
@@ -93,7 +93,7 @@ impl File {
     }
 
     /// The object a link named.
-    pub(in super::super) fn object(&self, token: Token) -> Result<Object> {
+    pub(in super::super) fn object(&self, token: ObjectToken) -> Result<Object> {
         // SAFETY: `H5O_token_t` is a C struct of just these sixteen bytes.
         let token = unsafe { std::mem::transmute::<[u8; 16], H5O_token_t>(token.0) };
         // SAFETY: a valid file; the token came from this file.
@@ -113,19 +113,19 @@ impl Object {
     }
 
     /// Its token.
-    pub(in super::super) fn token(&self) -> Result<Token> {
+    pub(in super::super) fn token(&self) -> Result<ObjectToken> {
         let mut info = std::mem::MaybeUninit::<H5O_info2_t>::uninit();
         // SAFETY: a valid object and room for the result.
         check("describe an object", || unsafe {
             H5Oget_info3(self.handle.0, info.as_mut_ptr(), H5O_INFO_BASIC)
         })?;
         // SAFETY: the call succeeded, so the token was written; its sixteen bytes are plain data.
-        Ok(Token(unsafe { (&raw const (*info.as_ptr()).token).cast::<[u8; 16]>().read() }))
+        Ok(ObjectToken(unsafe { (&raw const (*info.as_ptr()).token).cast::<[u8; 16]>().read() }))
     }
 
     /// The names in this group, at most `limit` of them, in order of creation where the file keeps it, else
     /// by name. The second value tells whether some were left out.
-    pub(in super::super) fn links(&self, limit: usize) -> Result<(Vec<Link>, bool)> {
+    pub(in super::super) fn links(&self, limit: usize) -> Result<(Vec<GroupLink>, bool)> {
         self.links_by(H5_index_t::H5_INDEX_CRT_ORDER, limit)
             .or_else(|_| self.links_by(H5_index_t::H5_INDEX_NAME, limit))
     }
@@ -143,8 +143,8 @@ impl Object {
         Some(super::locked(|| unsafe { target(self.handle.0, &name, info.as_ptr()) }))
     }
 
-    fn links_by(&self, index: H5_index_t, limit: usize) -> Result<(Vec<Link>, bool)> {
-        let mut found = Collected { links: Vec::new(), limit, more: false };
+    fn links_by(&self, index: H5_index_t, limit: usize) -> Result<(Vec<GroupLink>, bool)> {
+        let mut found = CollectedLinks { links: Vec::new(), limit, more: false };
         // SAFETY: a valid group; the callback gets the pointer to `found`, which outlives the call.
         check("list a group", || unsafe {
             let data = std::ptr::from_mut(&mut found).cast();
@@ -155,8 +155,8 @@ impl Object {
     }
 }
 
-struct Collected {
-    links: Vec<Link>,
+struct CollectedLinks {
+    links: Vec<GroupLink>,
     limit: usize,
     more: bool,
 }
@@ -172,15 +172,15 @@ unsafe extern "C" fn collect(
     info: *const H5L_info2_t,
     data: *mut c_void,
 ) -> herr_t {
-    // SAFETY: the library passes a valid name; `data` is the `Collected` given to the call.
-    let (found, text) = unsafe { (&mut *data.cast::<Collected>(), CStr::from_ptr(name)) };
+    // SAFETY: the library passes a valid name; `data` is the `CollectedLinks` given to the call.
+    let (found, text) = unsafe { (&mut *data.cast::<CollectedLinks>(), CStr::from_ptr(name)) };
     if found.links.len() >= found.limit {
         found.more = true;
         return 1;
     }
     // SAFETY: the library passes a valid record of this name in the group.
     let target = unsafe { target(group, text, info) };
-    found.links.push(Link { name: text.to_string_lossy().into_owned(), target });
+    found.links.push(GroupLink { name: text.to_string_lossy().into_owned(), target });
     0
 }
 
@@ -199,7 +199,7 @@ unsafe fn target(group: hid_t, name: &CStr, info: *const H5L_info2_t) -> LinkTar
         )
     };
     match kind {
-        HARD => LinkTarget::Object(Token(token)),
+        HARD => LinkTarget::Object(ObjectToken(token)),
         SOFT | EXTERNAL if size > MAX_LINK_BYTES => LinkTarget::Other,
         SOFT => LinkTarget::Soft(first_text(&value(group, name, size))),
         EXTERNAL => {

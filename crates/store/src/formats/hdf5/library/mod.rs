@@ -27,13 +27,13 @@ use hdf5_metno_sys::h5e::{H5E_DEFAULT, H5E_direction_t, H5E_error2_t, H5Eclear2,
 use hdf5_metno_sys::h5i::{H5Idec_ref, hid_t};
 use hdf5_metno_sys::{LOCK, h5pl::H5PLset_loading_state};
 
-pub(super) use attribute::Value;
-pub(super) use chunks::ChunkPlace;
+pub(super) use attribute::AttributeValue;
+pub(super) use chunks::ChunkLocation;
 pub use create::{NewHdf5, create_hdf5};
-pub(super) use dataset::{Facts, Filter, Layout, TextForm, trim_text};
-pub(super) use element::{Element, Member, TextEnd};
-pub(super) use file::{File, Link, LinkTarget, Object, ObjectKind, Token};
-pub(super) use sources::{Mapping, Picked, PickedAxis};
+pub(super) use dataset::{DatasetInfo, DatasetLayout, PipelineFilter, TextForm, trim_text};
+pub(super) use element::{CompoundMember, Datatype, TextEnd};
+pub(super) use file::{GroupLink, Hdf5File, LinkTarget, Object, ObjectKind, ObjectToken};
+pub(super) use sources::{DataspaceSelection, HyperslabAxis, VirtualMapping};
 
 /// Runs `work` while no other thread is inside the library.
 fn locked<T>(work: impl FnOnce() -> T) -> T {

@@ -21,7 +21,7 @@ const MAX_NAME_BYTES: usize = 4096;
 /// Elements that are picked on one axis: `count` times `block` elements, `stride` apart. One of both may be
 /// [`UNLIMITED`](super::dataset::UNLIMITED).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct PickedAxis {
+pub(in super::super) struct HyperslabAxis {
     pub(in super::super) start: u64,
     pub(in super::super) stride: u64,
     pub(in super::super) count: u64,
@@ -30,27 +30,27 @@ pub(in super::super) struct PickedAxis {
 
 /// Which elements of a data set are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) enum Picked {
+pub(in super::super) enum DataspaceSelection {
     All,
     None,
-    Regular(Vec<PickedAxis>),
+    Regular(Vec<HyperslabAxis>),
     /// Points, or boxes that differ.
     Irregular,
 }
 
 /// One part of a virtual data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct Mapping {
-    pub(in super::super) target: Picked,
+pub(in super::super) struct VirtualMapping {
+    pub(in super::super) target: DataspaceSelection,
     /// Name of the file, `.` for the same; may count blocks by `%b`, as the data set's.
     pub(in super::super) file: String,
     pub(in super::super) dataset: String,
-    pub(in super::super) source: Picked,
+    pub(in super::super) source: DataspaceSelection,
 }
 
 impl Object {
     /// Lists the parts of a virtual data set and their sources. Opens no other file.
-    pub(in super::super) fn mappings(&self, limit: usize) -> Result<Vec<Mapping>> {
+    pub(in super::super) fn mappings(&self, limit: usize) -> Result<Vec<VirtualMapping>> {
         // SAFETY: a valid data set.
         let properties =
             Handle::new("give creation properties", || unsafe { H5Dget_create_plist(self.handle.0) })?;
@@ -67,7 +67,7 @@ impl Object {
             // SAFETY: as above.
             let source =
                 Handle::new("give a source", || unsafe { H5Pget_virtual_srcspace(properties.0, number) })?;
-            Ok(Mapping {
+            Ok(VirtualMapping {
                 target: picked(&target)?,
                 file: name(&properties, number, H5Pget_virtual_filename)?,
                 dataset: name(&properties, number, H5Pget_virtual_dsetname)?,
@@ -103,15 +103,15 @@ const NONE: c_int = 0;
 const HYPERSLABS: c_int = 2;
 const ALL: c_int = 3;
 
-fn picked(space: &Handle) -> Result<Picked> {
+fn picked(space: &Handle) -> Result<DataspaceSelection> {
     // SAFETY: a valid data space; the kind is taken as a plain number.
     let kind = locked(|| unsafe { H5Sget_select_type(space.0) as c_int });
     if kind == ALL || kind == NONE {
-        return Ok(if kind == ALL { Picked::All } else { Picked::None });
+        return Ok(if kind == ALL { DataspaceSelection::All } else { DataspaceSelection::None });
     }
     // SAFETY: a valid data space.
     if kind != HYPERSLABS || locked(|| unsafe { H5Sis_regular_hyperslab(space.0) }) <= 0 {
-        return Ok(Picked::Irregular);
+        return Ok(DataspaceSelection::Irregular);
     }
     let rank = extents(space)?.0.len();
     let [mut start, mut stride, mut count, mut block] = [[0u64; MAX_RANK]; 4];
@@ -120,6 +120,7 @@ fn picked(space: &Handle) -> Result<Picked> {
         let (start, stride) = (start.as_mut_ptr(), stride.as_mut_ptr());
         H5Sget_regular_hyperslab(space.0, start, stride, count.as_mut_ptr(), block.as_mut_ptr())
     })?;
-    let axis = |n: usize| PickedAxis { start: start[n], stride: stride[n], count: count[n], block: block[n] };
-    Ok(Picked::Regular((0..rank).map(axis).collect()))
+    let axis =
+        |n: usize| HyperslabAxis { start: start[n], stride: stride[n], count: count[n], block: block[n] };
+    Ok(DataspaceSelection::Regular((0..rank).map(axis).collect()))
 }

@@ -11,8 +11,10 @@ use std::sync::Arc;
 use array::Error;
 
 pub(super) use self::read::read_parts;
-use super::files::{Files, NotFollowed, ObjectId};
-use super::library::{Element, Facts, Layout, Mapping, Picked, PickedAxis};
+use super::files::{LinkError, LinkedFiles, ObjectId};
+use super::library::{
+    DatasetInfo, DatasetLayout, DataspaceSelection, Datatype, HyperslabAxis, VirtualMapping,
+};
 use super::links;
 
 /// Most sources of one virtual data set.
@@ -24,9 +26,9 @@ const UNLIMITED: u64 = u64::MAX;
 
 /// A data set that others take parts of.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct SourceData {
+pub(super) struct SourceDataset {
     pub(super) id: ObjectId,
-    pub(super) facts: Facts,
+    pub(super) facts: DatasetInfo,
     pub(super) shape: Vec<u64>,
     pub(super) parts: Option<Arc<Vec<VirtualPart>>>,
 }
@@ -39,30 +41,30 @@ pub(super) struct VirtualPart {
     /// The first element of each axis of the source.
     start: Vec<u64>,
     /// Axes of the virtual data set, in its order.
-    axes: Vec<PartAxis>,
+    axes: Vec<VirtualPartAxis>,
 }
 
 /// One axis of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct PartAxis {
-    target: Steps,
+struct VirtualPartAxis {
+    target: HyperslabSteps,
     /// Which axis of the source it runs along; none where it has one element.
-    source: Option<(usize, Steps)>,
+    source: Option<(usize, HyperslabSteps)>,
 }
 
 /// Elements of an axis: blocks of `block` elements, `stride` apart, `len` elements together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Steps {
+struct HyperslabSteps {
     start: u64,
     stride: u64,
     block: u64,
     len: u64,
 }
 
-impl Steps {
+impl HyperslabSteps {
     /// Makes steps along an axis of `size` elements; steps without a count end there.
-    fn of(picked: PickedAxis, size: u64) -> Option<Self> {
-        let PickedAxis { start, stride, count, block } = picked;
+    fn of(picked: HyperslabAxis, size: u64) -> Option<Self> {
+        let HyperslabAxis { start, stride, count, block } = picked;
         let stride = if stride == 0 { 1 } else { stride };
         let rest = size.saturating_sub(start);
         let len = match (count, block) {
@@ -100,19 +102,19 @@ impl Steps {
     }
 }
 
-/// Why a virtual data set is left out.
-type Why = String;
+/// Reason why a virtual data set is left out.
+type Obstacle = String;
 
 /// Finds the sources of a virtual data set.
-pub(super) struct Sources<'a> {
-    pub(super) files: &'a mut Files,
-    pub(super) found: &'a mut Vec<SourceData>,
+pub(super) struct SourceFinder<'a> {
+    pub(super) files: &'a mut LinkedFiles,
+    pub(super) found: &'a mut Vec<SourceDataset>,
     /// Virtual data sets that are being looked at.
     above: Vec<ObjectId>,
 }
 
-impl<'a> Sources<'a> {
-    pub(super) fn new(files: &'a mut Files, found: &'a mut Vec<SourceData>) -> Self {
+impl<'a> SourceFinder<'a> {
+    pub(super) fn new(files: &'a mut LinkedFiles, found: &'a mut Vec<SourceDataset>) -> Self {
         Self { files, found, above: Vec::new() }
     }
 
@@ -120,8 +122,8 @@ impl<'a> Sources<'a> {
     pub(super) fn parts(
         &mut self,
         id: ObjectId,
-        element: &Element,
-    ) -> Result<(Vec<u64>, Vec<VirtualPart>), Why> {
+        element: &Datatype,
+    ) -> Result<(Vec<u64>, Vec<VirtualPart>), Obstacle> {
         if self.above.contains(&id) || self.above.len() >= MAX_DEPTH {
             return Err("virtual data sets that hold one another".into());
         }
@@ -131,7 +133,11 @@ impl<'a> Sources<'a> {
         done
     }
 
-    fn parts_within(&mut self, id: ObjectId, element: &Element) -> Result<(Vec<u64>, Vec<VirtualPart>), Why> {
+    fn parts_within(
+        &mut self,
+        id: ObjectId,
+        element: &Datatype,
+    ) -> Result<(Vec<u64>, Vec<VirtualPart>), Obstacle> {
         let read = |e: Error| e.message().to_owned();
         let object = self.files.object(id).map_err(read)?;
         let (shape, largest) = object.extents().map_err(read)?;
@@ -141,9 +147,9 @@ impl<'a> Sources<'a> {
         let mut follows = vec![false; shape.len()];
         for mapping in &mappings {
             let target = match &mapping.target {
-                Picked::All => whole(&shape),
-                Picked::None => continue,
-                Picked::Regular(axes) if axes.len() == shape.len() => axes.clone(),
+                DataspaceSelection::All => whole(&shape),
+                DataspaceSelection::None => continue,
+                DataspaceSelection::Regular(axes) if axes.len() == shape.len() => axes.clone(),
                 _ => return Err("parts of irregular shape".into()),
             };
             let unlimited = target.iter().position(|axis| axis.count == UNLIMITED || axis.block == UNLIMITED);
@@ -168,12 +174,12 @@ impl<'a> Sources<'a> {
     fn blocks(
         &mut self,
         id: ObjectId,
-        element: &Element,
-        mapping: &Mapping,
-        target: &[PickedAxis],
+        element: &Datatype,
+        mapping: &VirtualMapping,
+        target: &[HyperslabAxis],
         axis: usize,
         parts: &mut Vec<VirtualPart>,
-    ) -> Result<(), Why> {
+    ) -> Result<(), Obstacle> {
         for number in 0.. {
             if parts.len() >= MAX_SOURCES {
                 return Err(format!("more than {MAX_SOURCES} sources"));
@@ -196,21 +202,21 @@ impl<'a> Sources<'a> {
         from: usize,
         file: &str,
         dataset: &str,
-        element: &Element,
-    ) -> Result<Option<usize>, Why> {
+        element: &Datatype,
+    ) -> Result<Option<usize>, Obstacle> {
         let named = |why: String| format!("its source `{dataset}` in `{file}`: {why}");
         let number = match file {
             "." => from,
             _ => match self.files.follow(from, file) {
                 Ok(number) => number,
-                Err(NotFollowed::Missing(_)) => return Ok(None),
-                Err(NotFollowed::Refused(why)) => return Err(named(why)),
+                Err(LinkError::Missing(_)) => return Ok(None),
+                Err(LinkError::Refused(why)) => return Err(named(why)),
             },
         };
         let id = match links::resolve_path(self.files, number, dataset) {
             Ok(id) => id,
-            Err(NotFollowed::Missing(_)) => return Ok(None),
-            Err(NotFollowed::Refused(why)) => return Err(named(why)),
+            Err(LinkError::Missing(_)) => return Ok(None),
+            Err(LinkError::Refused(why)) => return Err(named(why)),
         };
         if let Some(known) = self.found.iter().position(|source| source.id == id) {
             return match self.found.get(known).is_some_and(|source| source.facts.element == *element) {
@@ -225,7 +231,7 @@ impl<'a> Sources<'a> {
             return Err(named("elements of another type".into()));
         }
         let (shape, parts) = match facts.layout {
-            Layout::Virtual => {
+            DatasetLayout::Virtual => {
                 let (shape, parts) = self.parts(id, element).map_err(named)?;
                 (shape, Some(Arc::new(parts)))
             }
@@ -236,7 +242,7 @@ impl<'a> Sources<'a> {
                 (facts.shape.clone().unwrap_or_default(), None)
             }
         };
-        self.found.push(SourceData { id, facts, shape, parts });
+        self.found.push(SourceDataset { id, facts, shape, parts });
         Ok(Some(self.found.len() - 1))
     }
 
@@ -244,20 +250,20 @@ impl<'a> Sources<'a> {
     fn part(
         &self,
         source: usize,
-        mapping: &Mapping,
-        target: &[PickedAxis],
+        mapping: &VirtualMapping,
+        target: &[HyperslabAxis],
         unlimited: Option<usize>,
-    ) -> Result<VirtualPart, Why> {
+    ) -> Result<VirtualPart, Obstacle> {
         let far = || "a part that is too far away".to_owned();
         let shape = self.found.get(source).map(|source| &source.shape[..]).unwrap_or_default();
         let picked = match &mapping.source {
-            Picked::All => whole(shape),
-            Picked::Regular(axes) if axes.len() == shape.len() => axes.clone(),
-            Picked::None => return Err("a source without elements".into()),
+            DataspaceSelection::All => whole(shape),
+            DataspaceSelection::Regular(axes) if axes.len() == shape.len() => axes.clone(),
+            DataspaceSelection::None => return Err("a source without elements".into()),
             _ => return Err("sources of irregular shape, or of other axes".into()),
         };
-        let sources: Option<Vec<Steps>> =
-            picked.iter().zip(shape).map(|(axis, n)| Steps::of(*axis, *n)).collect();
+        let sources: Option<Vec<HyperslabSteps>> =
+            picked.iter().zip(shape).map(|(axis, n)| HyperslabSteps::of(*axis, *n)).collect();
         let sources = sources.ok_or_else(far)?;
         let beyond = sources.iter().zip(shape).any(|(steps, n)| steps.end().is_none_or(|end| end > *n));
         if beyond {
@@ -270,17 +276,17 @@ impl<'a> Sources<'a> {
         for (number, axis) in target.iter().enumerate() {
             let mut steps = match (unlimited == Some(number), follower) {
                 (true, Some(follower)) => {
-                    let PickedAxis { start, stride, block, .. } = *axis;
+                    let HyperslabAxis { start, stride, block, .. } = *axis;
                     let len = len_of(follower);
                     let block = if block == UNLIMITED { len.max(1) } else { block.max(1) };
-                    Steps { start, stride: stride.max(1), block, len }
+                    HyperslabSteps { start, stride: stride.max(1), block, len }
                 }
                 (true, None) => return Err("a part without end of a source with one".into()),
-                (false, _) => Steps::of(*axis, UNLIMITED).ok_or_else(far)?,
+                (false, _) => HyperslabSteps::of(*axis, UNLIMITED).ok_or_else(far)?,
             };
             steps.stride = steps.stride.max(1);
             steps.end().ok_or_else(far)?;
-            axes.push(PartAxis { target: steps, source: None });
+            axes.push(VirtualPartAxis { target: steps, source: None });
         }
         // Axes of one element stand for nothing; the others follow in the same order.
         let mut long = (0..sources.len()).filter(|&n| sources[n].len != 1);
@@ -296,8 +302,8 @@ impl<'a> Sources<'a> {
     }
 }
 
-fn whole(shape: &[u64]) -> Vec<PickedAxis> {
-    shape.iter().map(|&block| PickedAxis { start: 0, stride: block.max(1), count: 1, block }).collect()
+fn whole(shape: &[u64]) -> Vec<HyperslabAxis> {
+    shape.iter().map(|&block| HyperslabAxis { start: 0, stride: block.max(1), count: 1, block }).collect()
 }
 
 /// The shape once axes that follow their sources are as long as those reach.
@@ -328,7 +334,8 @@ mod tests {
 
     #[test]
     fn blocks_that_lie_apart_are_counted_and_found() {
-        let steps = Steps::of(PickedAxis { start: 2, stride: 5, count: UNLIMITED, block: 2 }, 14).unwrap();
+        let steps = HyperslabSteps::of(HyperslabAxis { start: 2, stride: 5, count: UNLIMITED, block: 2 }, 14)
+            .unwrap();
         let places: Vec<u64> = (0..steps.len).map(|n| steps.at(n)).collect();
         assert_eq!((places, steps.end()), (vec![2, 3, 7, 8, 12, 13], Some(14)));
         let found: Vec<_> = (0..16).map(|place| steps.index_of(place)).collect();

@@ -3,8 +3,8 @@
 use array::{AxisRange, Error, Region, Result, Selection, Target, c_strides};
 
 use super::super::storage::tile;
-use super::super::{Hdf5, Stored};
-use super::{PartAxis, VirtualPart};
+use super::super::{Hdf5, Hdf5Array};
+use super::{VirtualPart, VirtualPartAxis};
 use crate::Cancel;
 use crate::formats::common::chunked::{ChunkPart, for_each_chunk};
 
@@ -14,7 +14,7 @@ use crate::formats::common::chunked::{ChunkPart, for_each_chunk};
 /// Those of reading the sources; `Cancelled`.
 pub(in super::super) fn read_parts(
     hdf5: &Hdf5,
-    stored: &Stored,
+    stored: &Hdf5Array,
     parts: &[VirtualPart],
     selection: &Selection,
     into: Region,
@@ -29,7 +29,7 @@ pub(in super::super) fn read_parts(
 
 fn read_tile(
     hdf5: &Hdf5,
-    stored: &Stored,
+    stored: &Hdf5Array,
     parts: &[VirtualPart],
     part: &ChunkPart<'_>,
     tile: &[u64],
@@ -44,7 +44,7 @@ fn read_tile(
     let strides = c_strides(into.shape(), item);
     let wanted = part.ranges(tile);
     for virtual_part in parts {
-        let runs: Option<Vec<Vec<Run>>> =
+        let runs: Option<Vec<Vec<CopyRun>>> =
             virtual_part.axes.iter().zip(&wanted).map(|(axis, range)| runs(*axis, range)).collect();
         let Some(runs) = runs else { continue };
         let source = hdf5
@@ -58,7 +58,7 @@ fn read_tile(
 
 /// Elements next to one another in both: `count` of them, from `first` of the wanted ones on, which lie from `source` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
+struct CopyRun {
     first: usize,
     /// From one to the next among the wanted ones, and in the source.
     first_step: usize,
@@ -68,8 +68,8 @@ struct Run {
 }
 
 /// The wanted elements of an axis that a part holds, in runs; `None` where it has none.
-fn runs(axis: PartAxis, wanted: &AxisRange) -> Option<Vec<Run>> {
-    let mut runs: Vec<Run> = Vec::new();
+fn runs(axis: VirtualPartAxis, wanted: &AxisRange) -> Option<Vec<CopyRun>> {
+    let mut runs: Vec<CopyRun> = Vec::new();
     let end = axis.target.end()?;
     for number in 0..wanted.count {
         let place = wanted.index(number);
@@ -92,7 +92,7 @@ fn runs(axis: PartAxis, wanted: &AxisRange) -> Option<Vec<Run>> {
             {
                 run.count += 1;
             }
-            _ => runs.push(Run { first, first_step: 1, source, source_step: 1, count: 1 }),
+            _ => runs.push(CopyRun { first, first_step: 1, source, source_step: 1, count: 1 }),
         }
     }
     (!runs.is_empty()).then_some(runs)
@@ -102,9 +102,9 @@ fn runs(axis: PartAxis, wanted: &AxisRange) -> Option<Vec<Run>> {
 #[expect(clippy::too_many_arguments, reason = "what is copied, and where to")]
 fn copy(
     hdf5: &Hdf5,
-    source: &Stored,
+    source: &Hdf5Array,
     part: &VirtualPart,
-    runs: &[Vec<Run>],
+    runs: &[Vec<CopyRun>],
     strides: &[usize],
     item: usize,
     bytes: &mut [u8],
@@ -112,7 +112,7 @@ fn copy(
 ) -> Result<()> {
     let mut chosen = vec![0; runs.len()];
     loop {
-        let picked: Vec<Run> =
+        let picked: Vec<CopyRun> =
             chosen.iter().zip(runs).filter_map(|(&n, runs)| runs.get(n).copied()).collect();
         copy_box(hdf5, source, part, &picked, strides, item, bytes, cancel)?;
         // The next combination, the last axis first.
@@ -132,9 +132,9 @@ fn copy(
 #[expect(clippy::too_many_arguments, reason = "as above")]
 fn copy_box(
     hdf5: &Hdf5,
-    source: &Stored,
+    source: &Hdf5Array,
     part: &VirtualPart,
-    runs: &[Run],
+    runs: &[CopyRun],
     strides: &[usize],
     item: usize,
     bytes: &mut [u8],
@@ -160,7 +160,7 @@ fn copy_box(
 fn place(
     values: &[u8],
     from: &mut usize,
-    runs: &[Run],
+    runs: &[CopyRun],
     strides: &[usize],
     at: usize,
     item: usize,
