@@ -9,7 +9,7 @@ use std::sync::Arc;
 use array::{DType, Error, ErrorKind, Result};
 use parking_lot::Mutex;
 
-use super::header::{Data, Encoding, Header, Skip};
+use super::header::{DataLocation, DataSkip, NrrdEncoding, NrrdHeader};
 use super::{MAX_HEADER_BYTES, text};
 use crate::cache::chunk_cache::{ChunkStore, Decoded};
 use crate::io::byte_store::Stamp;
@@ -22,7 +22,7 @@ const MAX_OPEN: usize = 64;
 const STEP_BYTES: usize = 1 << 20;
 
 /// The store of the elements, where in it they begin, and how they are reached.
-pub(super) struct Found {
+pub(super) struct LocatedData {
     pub(super) store: Arc<dyn ByteStore>,
     pub(super) offset: u64,
     pub(super) access: Access,
@@ -32,37 +32,37 @@ pub(super) struct Found {
 
 /// How elements are written in each file.
 #[derive(Clone, Copy)]
-struct How {
-    encoding: Encoding,
-    skip: Skip,
+struct FileLayout {
+    encoding: NrrdEncoding,
+    skip: DataSkip,
     dtype: DType,
 }
 
 /// Finds `size_bytes` of elements.
 pub(super) fn find(
     file: &Arc<FileBytes>,
-    header: &Header,
+    header: &NrrdHeader,
     dtype: DType,
     size_bytes: u64,
     options: &OpenOptions,
-) -> Result<Found> {
-    let how = How { encoding: header.encoding, skip: header.skip, dtype };
+) -> Result<LocatedData> {
+    let how = FileLayout { encoding: header.encoding, skip: header.skip, dtype };
     match &header.data {
-        Data::Attached => how.find(file, header.end as u64, size_bytes, options, Vec::new()),
-        Data::Apart(name) => {
+        DataLocation::Attached => how.find(file, header.end as u64, size_bytes, options, Vec::new()),
+        DataLocation::Apart(name) => {
             let data = file.open_beside(name)?;
             let identity = data.identity();
             how.find(&data, 0, size_bytes, options, identity)
         }
-        Data::Several(names) => {
-            let parts = Parts::open(file, names, how, size_bytes / names.len().max(1) as u64, options)?;
+        DataLocation::Several(names) => {
+            let parts = DataFiles::open(file, names, how, size_bytes / names.len().max(1) as u64, options)?;
             let identity = parts.files.iter().flat_map(|part| part.identity()).collect();
-            Ok(Found { store: Arc::new(parts), offset: 0, access: Access::Chunked, identity })
+            Ok(LocatedData { store: Arc::new(parts), offset: 0, access: Access::Chunked, identity })
         }
     }
 }
 
-impl How {
+impl FileLayout {
     /// The elements of one file that begin, with what is to be skipped, at `after`.
     fn find(
         self,
@@ -71,26 +71,26 @@ impl How {
         size_bytes: u64,
         options: &OpenOptions,
         identity: Vec<Vec<u8>>,
-    ) -> Result<Found> {
+    ) -> Result<LocatedData> {
         let start = skip_lines(data, after, self.skip.lines)?;
-        let found = |store, offset, access| Ok(Found { store, offset, access, identity });
+        let found = |store, offset, access| Ok(LocatedData { store, offset, access, identity });
         match (self.encoding, self.skip.bytes) {
-            (Encoding::Raw, Some(bytes)) => {
+            (NrrdEncoding::Raw, Some(bytes)) => {
                 let offset = start.saturating_add(bytes);
                 check_within(data, offset, size_bytes)?;
                 found(Arc::clone(data) as Arc<dyn ByteStore>, offset, Access::Flat)
             }
-            (Encoding::Raw, None) => {
+            (NrrdEncoding::Raw, None) => {
                 // The header of a file that is cut short is no data.
                 let from_end = data.size_bytes().checked_sub(size_bytes).filter(|&offset| offset >= start);
                 let from_end = from_end.ok_or_else(|| short(data, start.saturating_add(size_bytes)))?;
                 found(Arc::clone(data) as Arc<dyn ByteStore>, from_end, Access::Flat)
             }
-            (Encoding::Gzip, Some(bytes)) => {
+            (NrrdEncoding::Gzip, Some(bytes)) => {
                 found(Arc::new(GzipBytes::new(Arc::clone(data), start, options)), bytes, Access::Chunked)
             }
             _ => {
-                let whole = Whole::new(Arc::clone(data), start, self, size_bytes, options)?;
+                let whole = WholeFile::new(Arc::clone(data), start, self, size_bytes, options)?;
                 found(Arc::new(whole), 0, Access::Chunked)
             }
         }
@@ -130,19 +130,19 @@ fn skip_lines(data: &FileBytes, start: u64, lines: u64) -> Result<u64> {
 }
 
 /// Data that are decoded as a whole.
-struct Whole {
+struct WholeFile {
     file: Arc<FileBytes>,
     start: u64,
-    how: How,
+    how: FileLayout,
     size: usize,
     kept: ChunkStore,
 }
 
-impl Whole {
+impl WholeFile {
     fn new(
         file: Arc<FileBytes>,
         start: u64,
-        how: How,
+        how: FileLayout,
         size_bytes: u64,
         options: &OpenOptions,
     ) -> Result<Self> {
@@ -156,14 +156,14 @@ impl Whole {
     }
 
     fn decode(&self, cancel: &Cancel) -> Result<Vec<u8>> {
-        let mut input = Input { file: &self.file, at: self.start, end: self.file.size_bytes(), cancel };
-        let How { encoding, skip, dtype } = self.how;
+        let mut input = FileStream { file: &self.file, at: self.start, end: self.file.size_bytes(), cancel };
+        let FileLayout { encoding, skip, dtype } = self.how;
         match encoding {
-            Encoding::Bzip2 => self.unpack(&mut bzip2::read::MultiBzDecoder::new(&mut input), cancel),
-            Encoding::Raw | Encoding::Gzip => {
+            NrrdEncoding::Bzip2 => self.unpack(&mut bzip2::read::MultiBzDecoder::new(&mut input), cancel),
+            NrrdEncoding::Raw | NrrdEncoding::Gzip => {
                 self.unpack(&mut flate2::read::MultiGzDecoder::new(&mut input), cancel)
             }
-            Encoding::Ascii | Encoding::Hex => {
+            NrrdEncoding::Ascii | NrrdEncoding::Hex => {
                 let Some(bytes) = skip.bytes else {
                     return Err(Error::unsupported(
                         "expected `byte skip: -1` only with raw or packed data, found it with text",
@@ -171,7 +171,7 @@ impl Whole {
                 };
                 input.at = input.at.saturating_add(bytes).min(input.end);
                 match encoding {
-                    Encoding::Hex => text::hex(&mut input, self.size),
+                    NrrdEncoding::Hex => text::hex(&mut input, self.size),
                     _ => text::numbers(&mut input, dtype, self.size),
                 }
             }
@@ -227,12 +227,12 @@ fn as_corrupt(error: std::io::Error) -> Error {
     }
 }
 
-/// The next byte of a stream over [`Input`]; its errors are its own.
+/// The next byte of a stream over [`FileStream`]; its errors are its own.
 pub(super) fn next_byte(bytes: &mut impl Iterator<Item = std::io::Result<u8>>) -> Result<Option<u8>> {
     bytes.next().transpose().map_err(|error| error.downcast::<Error>().unwrap_or_else(Error::from))
 }
 
-impl ByteStore for Whole {
+impl ByteStore for WholeFile {
     fn size_bytes(&self) -> u64 {
         self.size as u64
     }
@@ -259,14 +259,14 @@ impl ByteStore for Whole {
 }
 
 /// A file from a place on, as a stream.
-pub(super) struct Input<'a> {
+pub(super) struct FileStream<'a> {
     file: &'a FileBytes,
     at: u64,
     end: u64,
     cancel: &'a Cancel,
 }
 
-impl Read for Input<'_> {
+impl Read for FileStream<'_> {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
         let count = left.min(into.len()).min(STEP_BYTES);
@@ -278,13 +278,13 @@ impl Read for Input<'_> {
 }
 
 /// Data in several files of one size, one after another. Few of them are open at a time.
-struct Parts {
+struct DataFiles {
     header: Arc<FileBytes>,
     files: Vec<DataFile>,
     part_bytes: u64,
-    how: How,
+    how: FileLayout,
     options: OpenOptions,
-    open: Mutex<Vec<(usize, Arc<OpenPart>)>>,
+    open: Mutex<Vec<(usize, Arc<OpenDataFile>)>>,
 }
 
 struct DataFile {
@@ -292,7 +292,7 @@ struct DataFile {
     stamp: Stamp,
 }
 
-struct OpenPart {
+struct OpenDataFile {
     store: Arc<dyn ByteStore>,
     offset: u64,
 }
@@ -303,12 +303,12 @@ impl DataFile {
     }
 }
 
-impl Parts {
+impl DataFiles {
     /// Looks at every file once.
     fn open(
         header: &Arc<FileBytes>,
         names: &[String],
-        how: How,
+        how: FileLayout,
         part_bytes: u64,
         options: &OpenOptions,
     ) -> Result<Self> {
@@ -329,7 +329,7 @@ impl Parts {
     }
 
     /// The file of this number, opened now unless it is open.
-    fn part(&self, number: usize) -> Result<Arc<OpenPart>> {
+    fn part(&self, number: usize) -> Result<Arc<OpenDataFile>> {
         let mut open = self.open.lock();
         if let Some(at) = open.iter().position(|(n, _)| *n == number) {
             let found = open.remove(at);
@@ -345,7 +345,7 @@ impl Parts {
             ));
         }
         let found = self.how.find(&file, 0, self.part_bytes, &self.options, Vec::new())?;
-        let opened = Arc::new(OpenPart { store: found.store, offset: found.offset });
+        let opened = Arc::new(OpenDataFile { store: found.store, offset: found.offset });
         if open.len() >= MAX_OPEN {
             open.remove(0);
         }
@@ -354,7 +354,7 @@ impl Parts {
     }
 }
 
-impl ByteStore for Parts {
+impl ByteStore for DataFiles {
     fn size_bytes(&self) -> u64 {
         self.part_bytes.saturating_mul(self.files.len() as u64)
     }

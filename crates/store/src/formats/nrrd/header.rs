@@ -10,7 +10,7 @@ const MAX_KEYS: usize = 4096;
 pub(super) const MAX_DATA_FILES: usize = 65_536;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(super) enum NrrdEncoding {
     Raw,
     Gzip,
     Bzip2,
@@ -22,7 +22,7 @@ pub(super) enum Encoding {
 
 /// Type of the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stored {
+pub(super) enum NrrdType {
     Numbers(DType),
     /// Bytes of which only their number is said.
     Blocks,
@@ -30,7 +30,7 @@ pub(super) enum Stored {
 
 /// Place of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Data {
+pub(super) enum DataLocation {
     /// Behind the header.
     Attached,
     /// In a file beside it.
@@ -41,7 +41,7 @@ pub(super) enum Data {
 
 /// Position of samples relative to the ends of their axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Center {
+pub(super) enum NrrdCentering {
     #[default]
     Unknown,
     /// The ends of the axis are the middles of the first and the last sample.
@@ -52,7 +52,7 @@ pub(super) enum Center {
 
 /// Lines and bytes to skip between header and data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Skip {
+pub(super) struct DataSkip {
     pub(super) lines: u64,
     /// `None`: the data ends with the file.
     pub(super) bytes: Option<u64>,
@@ -64,7 +64,7 @@ pub(super) struct AxisFields {
     pub(super) spacing: Option<f64>,
     pub(super) min: Option<f64>,
     pub(super) max: Option<f64>,
-    pub(super) center: Center,
+    pub(super) center: NrrdCentering,
     /// Step in space, in the header's own space.
     pub(super) direction: Option<Vec<f64>>,
     pub(super) kind: String,
@@ -74,13 +74,13 @@ pub(super) struct AxisFields {
 
 /// A header that was understood. Axes in the file's order, fastest first.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Header {
-    pub(super) stored: Stored,
+pub(super) struct NrrdHeader {
+    pub(super) stored: NrrdType,
     pub(super) sizes: Vec<u64>,
     pub(super) axes: Vec<AxisFields>,
-    pub(super) encoding: Encoding,
-    pub(super) skip: Skip,
-    pub(super) data: Data,
+    pub(super) encoding: NrrdEncoding,
+    pub(super) skip: DataSkip,
+    pub(super) data: DataLocation,
     pub(super) space: String,
     pub(super) space_origin: Option<Vec<f64>>,
     pub(super) space_units: Vec<String>,
@@ -91,10 +91,10 @@ pub(super) struct Header {
     pub(super) end: usize,
 }
 
-impl Header {
+impl NrrdHeader {
     /// Reads the header at the start of `head`.
     pub(super) fn parse(head: &[u8]) -> Result<Self> {
-        let lines = Lines::read(head)?;
+        let lines = HeaderLines::read(head)?;
         let sizes = sizes(&lines)?;
         let encoding = encoding(lines.need("encoding")?)?;
         Ok(Self {
@@ -115,7 +115,7 @@ impl Header {
 }
 
 /// Fields and keys as text. Field names are lower case without blanks: `data file` is `datafile`.
-struct Lines {
+struct HeaderLines {
     fields: BTreeMap<String, String>,
     keys: BTreeMap<String, String>,
     /// Names of files after `data file: LIST`, to the end of the header.
@@ -123,7 +123,7 @@ struct Lines {
     end: usize,
 }
 
-impl Lines {
+impl HeaderLines {
     fn read(head: &[u8]) -> Result<Self> {
         let mut lines =
             Self { fields: BTreeMap::new(), keys: BTreeMap::new(), list: Vec::new(), end: head.len() };
@@ -208,7 +208,7 @@ impl Lines {
     }
 }
 
-fn sizes(lines: &Lines) -> Result<Vec<u64>> {
+fn sizes(lines: &HeaderLines) -> Result<Vec<u64>> {
     let dimension: usize = whole(lines.need("dimension")?)?;
     let sizes = lines.need("sizes")?.split_whitespace().map(whole).collect::<Result<Vec<u64>>>()?;
     if dimension == 0 || dimension > MAX_AXES || sizes.len() != dimension {
@@ -220,28 +220,28 @@ fn sizes(lines: &Lines) -> Result<Vec<u64>> {
     Ok(sizes)
 }
 
-fn encoding(text: &str) -> Result<Encoding> {
+fn encoding(text: &str) -> Result<NrrdEncoding> {
     match text.to_ascii_lowercase().as_str() {
-        "raw" => Ok(Encoding::Raw),
-        "gzip" | "gz" => Ok(Encoding::Gzip),
-        "bzip2" | "bz2" => Ok(Encoding::Bzip2),
-        "ascii" | "text" | "txt" => Ok(Encoding::Ascii),
-        "hex" => Ok(Encoding::Hex),
+        "raw" => Ok(NrrdEncoding::Raw),
+        "gzip" | "gz" => Ok(NrrdEncoding::Gzip),
+        "bzip2" | "bz2" => Ok(NrrdEncoding::Bzip2),
+        "ascii" | "text" | "txt" => Ok(NrrdEncoding::Ascii),
+        "hex" => Ok(NrrdEncoding::Hex),
         other => Err(Error::unsupported(format!(
             "expected the encoding raw, gzip, bzip2, ascii or hex, found `{other}`"
         ))),
     }
 }
 
-fn stored(lines: &Lines, encoding: Encoding) -> Result<Stored> {
+fn stored(lines: &HeaderLines, encoding: NrrdEncoding) -> Result<NrrdType> {
     let text = lines.need("type")?.to_ascii_lowercase();
     if text == "block" {
-        return Ok(Stored::Blocks);
+        return Ok(NrrdType::Blocks);
     }
     let element = element(&text)?;
     // Text has no order of bytes: it is read into this host's.
-    let order = if encoding == Encoding::Ascii { ByteOrder::NATIVE } else { byte_order(lines, element)? };
-    Ok(Stored::Numbers(DType::new(element, order)))
+    let order = if encoding == NrrdEncoding::Ascii { ByteOrder::NATIVE } else { byte_order(lines, element)? };
+    Ok(NrrdType::Numbers(DType::new(element, order)))
 }
 
 fn element(text: &str) -> Result<ElementType> {
@@ -269,7 +269,7 @@ fn element(text: &str) -> Result<ElementType> {
     }
 }
 
-fn byte_order(lines: &Lines, element: ElementType) -> Result<ByteOrder> {
+fn byte_order(lines: &HeaderLines, element: ElementType) -> Result<ByteOrder> {
     match lines.get("endian").map(str::to_ascii_lowercase).as_deref() {
         Some("little") => Ok(ByteOrder::Little),
         Some("big") => Ok(ByteOrder::Big),
@@ -281,18 +281,18 @@ fn byte_order(lines: &Lines, element: ElementType) -> Result<ByteOrder> {
     }
 }
 
-fn skip(lines: &Lines) -> Result<Skip> {
+fn skip(lines: &HeaderLines) -> Result<DataSkip> {
     let count = lines.get("lineskip").map_or(Ok(0), whole)?;
     let bytes = match lines.get("byteskip") {
         Some("-1") => None,
         Some(text) => Some(whole(text)?),
         None => Some(0),
     };
-    Ok(Skip { lines: count, bytes })
+    Ok(DataSkip { lines: count, bytes })
 }
 
-fn data(lines: &Lines, sizes: &[u64]) -> Result<Data> {
-    let Some(name) = lines.get("datafile") else { return Ok(Data::Attached) };
+fn data(lines: &HeaderLines, sizes: &[u64]) -> Result<DataLocation> {
+    let Some(name) = lines.get("datafile") else { return Ok(DataLocation::Attached) };
     let words: Vec<&str> = name.split_whitespace().collect();
     let (names, dimensions) = match words[..] {
         ["LIST"] => (lines.list.clone(), sizes.len() - 1),
@@ -303,7 +303,7 @@ fn data(lines: &Lines, sizes: &[u64]) -> Result<Data> {
         [pattern, first, last, step, dimensions] if pattern.contains('%') => {
             (numbered(pattern, [first, last, step])?, whole(dimensions)?)
         }
-        _ => return Ok(Data::Apart(name.to_owned())),
+        _ => return Ok(DataLocation::Apart(name.to_owned())),
     };
     let count = names.len() as u64;
     // Each file has so many of the fastest axes whole, or, with all of them, a part of the slowest one.
@@ -313,7 +313,7 @@ fn data(lines: &Lines, sizes: &[u64]) -> Result<Data> {
         None => None,
     };
     if expected == Some(count) && count > 0 {
-        return Ok(Data::Several(names));
+        return Ok(DataLocation::Several(names));
     }
     Err(Error::corrupt(format!(
         "expected as many data files as parts of {dimensions} dimensions make up the sizes {sizes:?}, found {count}"
@@ -323,7 +323,7 @@ fn data(lines: &Lines, sizes: &[u64]) -> Result<Data> {
 /// Names that a pattern of C's `printf` gives for numbers from the first to the last.
 fn numbered(pattern: &str, range: [&str; 3]) -> Result<Vec<String>> {
     let [first, last, step]: [i64; 3] = [whole(range[0])?, whole(range[1])?, whole(range[2])?];
-    let number = Conversion::parse(pattern).ok_or_else(|| {
+    let number = PrintfConversion::parse(pattern).ok_or_else(|| {
         Error::corrupt(format!(
             "expected one conversion such as `%d` or `%03d` in the name of data files, found `{pattern}`"
         ))
@@ -346,14 +346,14 @@ fn too_many_files() -> Error {
 }
 
 /// A text with one whole number in it, as `printf` writes it.
-struct Conversion<'a> {
+struct PrintfConversion<'a> {
     before: &'a str,
     width: usize,
     has_zeros: bool,
     after: &'a str,
 }
 
-impl<'a> Conversion<'a> {
+impl<'a> PrintfConversion<'a> {
     /// Longest number.
     const MAX_WIDTH: usize = 64;
 
@@ -377,7 +377,7 @@ impl<'a> Conversion<'a> {
     }
 }
 
-fn axes(lines: &Lines, count: usize) -> Result<Vec<AxisFields>> {
+fn axes(lines: &HeaderLines, count: usize) -> Result<Vec<AxisFields>> {
     let texts = |field: &str, split: fn(&str) -> Vec<String>| -> Result<Vec<String>> {
         let Some(text) = lines.get(field) else { return Ok(vec![String::new(); count]) };
         let items = split(text);
@@ -415,11 +415,11 @@ fn whole<T: std::str::FromStr>(text: &str) -> Result<T> {
         .map_err(|_| Error::corrupt(format!("expected a whole number in the header, found `{text}`")))
 }
 
-fn center(text: &str) -> Center {
+fn center(text: &str) -> NrrdCentering {
     match text.to_ascii_lowercase().as_str() {
-        "node" => Center::Node,
-        "cell" => Center::Cell,
-        _ => Center::Unknown,
+        "node" => NrrdCentering::Node,
+        "cell" => NrrdCentering::Cell,
+        _ => NrrdCentering::Unknown,
     }
 }
 

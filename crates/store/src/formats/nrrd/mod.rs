@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use array::{Attribute, Axis, AxisKind, Coordinates, DType, LeftOut, Result};
 
-use self::header::{AxisFields, Header, Stored};
+use self::header::{AxisFields, NrrdHeader, NrrdType};
 use crate::formats::common::flat::FlatArray;
 use crate::formats::common::flat_file::{FlatFile, FlatFileArray, HeaderInfo};
 use crate::{FileBytes, OpenOptions, formats::common::describe};
@@ -33,9 +33,9 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 /// `Corrupt`, `Unsupported`: what was expected of the header and what was found.
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFile> {
     let head = file.head(MAX_HEADER_BYTES)?;
-    let header = Header::parse(&head)?;
+    let header = NrrdHeader::parse(&head)?;
     let mut about = HeaderInfo { format: "NRRD", ..HeaderInfo::default() };
-    let Stored::Numbers(dtype) = header.stored else {
+    let NrrdType::Numbers(dtype) = header.stored else {
         let what = "blocks of bytes (type `block`), of which the header says no more than their size";
         about.left_out.push(LeftOut { name: "image".into(), what: what.into(), value: None });
         return FlatFile::new(&[&file], about, Vec::new());
@@ -54,7 +54,7 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     )
 }
 
-fn describe_array(header: &Header, dtype: DType, shape: &[u64]) -> array::ArrayInfo {
+fn describe_array(header: &NrrdHeader, dtype: DType, shape: &[u64]) -> array::ArrayInfo {
     let kinds = axis_kinds(header);
     let axes: Vec<Axis> =
         (0..header.sizes.len()).rev().map(|number| axis(header, number, kinds[number])).collect();
@@ -84,7 +84,7 @@ fn channels(axis: &AxisFields, size: u64) -> Option<Attribute> {
     }
 }
 
-fn axis(header: &Header, number: usize, kind: AxisKind) -> Axis {
+fn axis(header: &NrrdHeader, number: usize, kind: AxisKind) -> Axis {
     let (described, size) = (&header.axes[number], header.sizes[number]);
     let name = match described.label.as_str() {
         "" => default_name(kind, header.sizes.len() - 1 - number),
@@ -114,7 +114,7 @@ fn default_name(kind: AxisKind, place: usize) -> String {
 
 /// Kinds of the axes, in the file's order: by direction in space, else by the axis's kind, else by its place. Where some axes
 /// have directions, an axis without one is not spatial, whatever its kind.
-fn axis_kinds(header: &Header) -> Vec<AxisKind> {
+fn axis_kinds(header: &NrrdHeader) -> Vec<AxisKind> {
     let is_oriented = header.axes.iter().any(|a| a.direction.is_some());
     let mut space = [AxisKind::X, AxisKind::Y, AxisKind::Z, AxisKind::Time].into_iter();
     let mut kind = |axis: &AxisFields| match (axis.kind.as_str(), &axis.direction) {

@@ -2,11 +2,11 @@
 
 use array::{Affine, Axis, AxisKind};
 
-use super::header::{AxisFields, Center, Header};
+use super::header::{AxisFields, NrrdCentering, NrrdHeader};
 use crate::{formats::common::describe, formats::common::units};
 
 /// The map of level 0 with its units, and what a person should know of it.
-pub(super) fn world(header: &Header, kinds: &[AxisKind], axes: &[Axis]) -> describe::WorldSpace {
+pub(super) fn world(header: &NrrdHeader, kinds: &[AxisKind], axes: &[Axis]) -> describe::WorldSpace {
     if !header.axes.iter().any(|axis| axis.direction.is_some()) {
         return by_axes(header, axes);
     }
@@ -70,7 +70,7 @@ fn only_column(map: &Affine, row: usize) -> Option<usize> {
 }
 
 /// Axes without directions, by their spacings or by where they begin and end.
-fn by_axes(header: &Header, axes: &[Axis]) -> describe::WorldSpace {
+fn by_axes(header: &NrrdHeader, axes: &[Axis]) -> describe::WorldSpace {
     let mut world = describe::world_of([AxisKind::X, AxisKind::Y, AxisKind::Z].map(|kind| {
         let place = axes.iter().position(|axis| axis.kind == kind)?;
         // Axes are given slowest first, fields fastest first.
@@ -99,7 +99,7 @@ pub(super) fn step(axis: &AxisFields, size: u64) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "sizes far below 2^53")]
 pub(super) fn known_step(axis: &AxisFields, size: u64) -> Option<f64> {
     let by_ends = || {
-        let steps = if axis.center == Center::Node { size.saturating_sub(1) } else { size };
+        let steps = if axis.center == NrrdCentering::Node { size.saturating_sub(1) } else { size };
         Some((axis.max? - axis.min?) / steps as f64)
     };
     let spacing = axis.spacing.or_else(by_ends);
@@ -111,9 +111,9 @@ pub(super) fn first(axis: &AxisFields, size: u64) -> f64 {
     let Some(min) = axis.min else { return 0.0 };
     // Where nothing is said, both ends are taken for borders, as the format's own library does.
     let is_border = match axis.center {
-        Center::Cell => true,
-        Center::Node => false,
-        Center::Unknown => axis.max.is_some(),
+        NrrdCentering::Cell => true,
+        NrrdCentering::Node => false,
+        NrrdCentering::Unknown => axis.max.is_some(),
     };
     if is_border { min + step(axis, size) / 2.0 } else { min }
 }

@@ -412,7 +412,7 @@ proptest! {
             text[at] = byte;
         }
         text.truncate(cut.index(text.len() * 4).min(text.len()));
-        if let Ok(header) = Header::parse(&text) {
+        if let Ok(header) = NrrdHeader::parse(&text) {
             prop_assert!(header.axes.len() == header.sizes.len());
         }
     }
