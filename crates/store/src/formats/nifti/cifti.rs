@@ -3,7 +3,7 @@
 
 use array::{Axis, AxisKind, Coordinates, Result};
 
-use super::header::{Header, Version};
+use super::header::{NiftiHeader, NiftiVersion};
 use super::unpacked_beginning;
 use crate::FileBytes;
 
@@ -15,22 +15,22 @@ const EXTENSION: u32 = 32;
 const MAX_EXTENSION_BYTES: u64 = 32 << 20;
 
 /// The matrix of a CIFTI-2 file. Axes in the file's order, fastest first.
-pub(super) struct Matrix {
-    maps: Vec<Map>,
+pub(super) struct CiftiMatrix {
+    maps: Vec<MatrixIndicesMap>,
     pub(super) is_labels: bool,
 }
 
 /// Description of an axis in the XML.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Map {
+struct MatrixIndicesMap {
     name: String,
     series: Option<(f64, f64, String)>,
 }
 
-impl Matrix {
+impl CiftiMatrix {
     /// The matrix, if it is such a file; the header's sizes are then those of the matrix.
-    pub(super) fn of(header: &mut Header, file: &FileBytes) -> Result<Option<Self>> {
-        let is_cifti = header.version == Version::Two
+    pub(super) fn of(header: &mut NiftiHeader, file: &FileBytes) -> Result<Option<Self>> {
+        let is_cifti = header.version == NiftiVersion::Two
             && INTENTS.contains(&header.intent_code)
             && header.sizes.len() > 4
             && header.sizes[..4] == [1; 4];
@@ -48,7 +48,7 @@ impl Matrix {
     /// Slowest first. The last two are a picture's.
     pub(super) fn axes(&self) -> Vec<Axis> {
         const KINDS: [AxisKind; 3] = [AxisKind::X, AxisKind::Y, AxisKind::Z];
-        let axis = |(number, map): (usize, &Map)| {
+        let axis = |(number, map): (usize, &MatrixIndicesMap)| {
             let kind = KINDS.get(number).copied().unwrap_or(AxisKind::Other);
             let mut axis = Axis::new(self.name(number), kind);
             if let Some((origin, step, units)) = &map.series {
@@ -98,7 +98,7 @@ fn extension(file: &FileBytes, end: u64) -> Result<Option<String>> {
 }
 
 /// The map that applies to this axis of the matrix.
-fn map(xml: &str, place: usize) -> Map {
+fn map(xml: &str, place: usize) -> MatrixIndicesMap {
     let tags = xml.split("<MatrixIndicesMap").skip(1).filter_map(|rest| rest.split('>').next());
     for tag in tags {
         let applies = attribute(tag, "AppliesToMatrixDimension").unwrap_or_default();
@@ -107,9 +107,9 @@ fn map(xml: &str, place: usize) -> Map {
         }
         let kind = attribute(tag, "IndicesMapToDataType").unwrap_or_default();
         let kind = kind.strip_prefix("CIFTI_INDEX_TYPE_").unwrap_or(kind).to_ascii_lowercase();
-        return Map { series: series(tag).filter(|_| kind == "series"), name: kind };
+        return MatrixIndicesMap { series: series(tag).filter(|_| kind == "series"), name: kind };
     }
-    Map::default()
+    MatrixIndicesMap::default()
 }
 
 fn series(tag: &str) -> Option<(f64, f64, String)> {
@@ -145,16 +145,19 @@ mod tests {
     #[test]
     fn axes_have_the_names_and_series_of_the_xml() {
         let maps = vec![map(XML, 0), map(XML, 1), map(XML, 2)];
-        assert_eq!(maps[0], Map { name: "series".into(), series: Some((0.0, 0.72, "s".into())) });
-        assert_eq!(maps[1], Map { name: "brain_models".into(), series: None });
-        assert_eq!(maps[2], Map::default());
-        let axes = Matrix { maps, is_labels: false }.axes();
+        assert_eq!(
+            maps[0],
+            MatrixIndicesMap { name: "series".into(), series: Some((0.0, 0.72, "s".into())) }
+        );
+        assert_eq!(maps[1], MatrixIndicesMap { name: "brain_models".into(), series: None });
+        assert_eq!(maps[2], MatrixIndicesMap::default());
+        let axes = CiftiMatrix { maps, is_labels: false }.axes();
         assert_eq!(
             axes.iter().map(|a| a.name.as_str()).collect::<Vec<_>>(),
             ["dim0", "brain_models", "series"]
         );
         let both = XML.replace("\"0\"", "\"0,1\"");
         let maps = vec![map(&both, 0), map(&both, 1)];
-        assert_eq!(Matrix { maps, is_labels: false }.axes()[0].name, "series_1");
+        assert_eq!(CiftiMatrix { maps, is_labels: false }.axes()[0].name, "series_1");
     }
 }

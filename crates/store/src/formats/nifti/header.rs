@@ -4,12 +4,12 @@
 
 use array::{ByteOrder, DType, ElementType, Error, Result};
 
-use super::world::{self, Origin};
+use super::world::{self, WorldOrigin};
 use crate::formats::common::describe;
 
 /// Type of the voxels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stored {
+pub(super) enum NiftiType {
     Numbers(DType),
     /// Colors of so many bytes: red, green, blue, and with four opacity.
     Colors(u64),
@@ -21,14 +21,14 @@ pub(super) enum Stored {
 
 /// A header that was understood. Axes in the file's order, fastest first.
 #[derive(Clone, Debug)]
-pub(super) struct Header {
-    pub(super) stored: Stored,
+pub(super) struct NiftiHeader {
+    pub(super) stored: NiftiType,
     pub(super) sizes: Vec<u64>,
     /// Distance between voxels along each axis.
     pub(super) steps: Vec<f64>,
     /// Offset of the first voxel, bytes.
     pub(super) offset: u64,
-    pub(super) scaling: Scaling,
+    pub(super) scaling: NiftiScaling,
     units: u8,
     pub(super) time_offset: f64,
     pub(super) intent_code: i64,
@@ -44,12 +44,12 @@ pub(super) struct Header {
     pub(super) warnings: Vec<String>,
     /// The voxels lie in a file of their own.
     pub(super) is_pair: bool,
-    pub(super) version: Version,
+    pub(super) version: NiftiVersion,
 }
 
 /// How stored values become the meant ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Scaling {
+pub(super) enum NiftiScaling {
     None,
     By {
         slope: f64,
@@ -61,7 +61,7 @@ pub(super) enum Scaling {
 
 /// The layouts. Their fields differ in place and width, few of them in meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum NiftiVersion {
     /// Analyze 7.5: as NIfTI-1 was laid over it, without magic and orientation.
     Analyze,
     One,
@@ -70,13 +70,13 @@ pub(super) enum Version {
 
 /// Fields of a header, read by their offsets. Methods that take two offsets take the one of version 1 (`One`)
 /// first.
-struct Fields<'a> {
+struct NiftiFields<'a> {
     head: &'a [u8],
-    version: Version,
+    version: NiftiVersion,
     order: ByteOrder,
 }
 
-impl Fields<'_> {
+impl NiftiFields<'_> {
     fn number(&self, element: ElementType, at: usize) -> f64 {
         let size = element.size_bytes();
         let raw = self.head.get(at..at + size).unwrap_or_default();
@@ -86,8 +86,8 @@ impl Fields<'_> {
     /// A float: single precision in version 1, double in version 2.
     fn float(&self, one: usize, two: usize) -> f64 {
         match self.version {
-            Version::Analyze | Version::One => self.number(ElementType::F32, one),
-            Version::Two => self.number(ElementType::F64, two),
+            NiftiVersion::Analyze | NiftiVersion::One => self.number(ElementType::F32, one),
+            NiftiVersion::Two => self.number(ElementType::F64, two),
         }
     }
 
@@ -100,48 +100,48 @@ impl Fields<'_> {
     #[expect(clippy::cast_possible_truncation, reason = "at most 32 bits")]
     fn code(&self, one: usize, two: usize) -> i64 {
         match self.version {
-            Version::Analyze | Version::One => self.number(ElementType::I16, one) as i64,
-            Version::Two => self.number(ElementType::I32, two) as i64,
+            NiftiVersion::Analyze | NiftiVersion::One => self.number(ElementType::I16, one) as i64,
+            NiftiVersion::Two => self.number(ElementType::I32, two) as i64,
         }
     }
 
     /// The type of voxels: 16 bits in every version.
     #[expect(clippy::cast_possible_truncation, reason = "16 bits")]
     fn datatype(&self) -> i64 {
-        self.number(ElementType::I16, if self.version == Version::Two { 12 } else { 70 }) as i64
+        self.number(ElementType::I16, if self.version == NiftiVersion::Two { 12 } else { 70 }) as i64
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "saturates; sizes are checked by the caller")]
     fn size(&self, i: usize) -> i64 {
         match self.version {
-            Version::Analyze | Version::One => self.number(ElementType::I16, 40 + 2 * i) as i64,
-            Version::Two => self.number(ElementType::I64, 16 + 8 * i) as i64,
+            NiftiVersion::Analyze | NiftiVersion::One => self.number(ElementType::I16, 40 + 2 * i) as i64,
+            NiftiVersion::Two => self.number(ElementType::I64, 16 + 8 * i) as i64,
         }
     }
 
     fn text(&self, one: usize, two: usize, length: usize) -> String {
-        let at = if self.version == Version::Two { two } else { one };
+        let at = if self.version == NiftiVersion::Two { two } else { one };
         let raw = self.head.get(at..at + length).unwrap_or_default();
         let end = raw.iter().position(|&b| b == 0).unwrap_or(raw.len());
         String::from_utf8_lossy(&raw[..end]).trim().to_owned()
     }
 }
 
-impl Header {
+impl NiftiHeader {
     /// The version and byte order of the NIfTI header at the start of `head`.
-    pub(super) fn version(head: &[u8]) -> Option<(Version, ByteOrder)> {
+    pub(super) fn version(head: &[u8]) -> Option<(NiftiVersion, ByteOrder)> {
         if let Some(b"n+2\0" | b"ni2\0") = head.get(4..8) {
-            return order_by_size(head, 540).map(|order| (Version::Two, order));
+            return order_by_size(head, 540).map(|order| (NiftiVersion::Two, order));
         }
         let magic = head.get(344..348)?;
         // Programs leave the size of the header out, but not the magic.
         let order = order_by_size(head, 348).or_else(|| order_by_dimensions(head));
-        order.filter(|_| magic == b"n+1\0" || magic == b"ni1\0").map(|order| (Version::One, order))
+        order.filter(|_| magic == b"n+1\0" || magic == b"ni1\0").map(|order| (NiftiVersion::One, order))
     }
 
     /// The byte order of an Analyze header at the start of `head`: only its size tells, so a name must have said more.
-    fn analyze(head: &[u8]) -> Option<(Version, ByteOrder)> {
-        order_by_size(head, 348).map(|order| (Version::Analyze, order))
+    fn analyze(head: &[u8]) -> Option<(NiftiVersion, ByteOrder)> {
+        order_by_size(head, 348).map(|order| (NiftiVersion::Analyze, order))
     }
 
     /// Reads the header at the start of `head`. `may_be_analyze`: where the file's name says that it is a header.
@@ -152,21 +152,21 @@ impl Header {
                 "expected a NIfTI header of 348 or 540 bytes with the magic `n+1`, `ni1`, `n+2` or `ni2`, or in `NAME.hdr` one of Analyze",
             ));
         };
-        let length = if version == Version::Two { 540 } else { 348 };
+        let length = if version == NiftiVersion::Two { 540 } else { 348 };
         if head.len() < length {
             return Err(Error::corrupt(format!("expected a header of {length} bytes, found {}", head.len())));
         }
-        let f = Fields { head, version, order };
+        let f = NiftiFields { head, version, order };
         let sizes = sizes(&f)?;
         let is_pair = match version {
-            Version::Analyze => true,
-            Version::One => head[345] == b'i',
-            Version::Two => head[5] == b'i',
+            NiftiVersion::Analyze => true,
+            NiftiVersion::One => head[345] == b'i',
+            NiftiVersion::Two => head[5] == b'i',
         };
         let mut warnings = Vec::new();
         let offset = offset(&f, is_pair, &mut warnings)?;
-        let place = Place::read(&f, &sizes);
-        let is_nifti = version != Version::Analyze;
+        let place = HeaderTransforms::read(&f, &sizes);
+        let is_nifti = version != NiftiVersion::Analyze;
         Ok(Self {
             stored: stored(f.datatype(), order)?,
             steps: (0..sizes.len()).map(|i| f.float_of(76, 104, i + 1)).collect(),
@@ -211,19 +211,19 @@ impl Header {
 }
 
 /// World space as the header gives it.
-struct Place {
+struct HeaderTransforms {
     /// Sizes of voxels along x, y, z, and 1 or -1 in front: the handedness of the quaternion form.
     steps: [f64; 4],
     /// Elements along x, y, z.
     sizes: [u64; 3],
     quaternion: Option<([f64; 3], [f64; 3])>,
     rows: Option<[[f64; 4]; 3]>,
-    origin: Origin,
+    origin: WorldOrigin,
 }
 
-impl Place {
-    fn read(f: &Fields<'_>, sizes: &[u64]) -> Self {
-        let is_nifti = f.version != Version::Analyze;
+impl HeaderTransforms {
+    fn read(f: &NiftiFields<'_>, sizes: &[u64]) -> Self {
+        let is_nifti = f.version != NiftiVersion::Analyze;
         // Codes that nobody defined are taken for none.
         let is_known = |code: i64| is_nifti && (1..=5).contains(&code);
         // Beyond the dimensions there are, sizes of voxels mean nothing.
@@ -237,7 +237,7 @@ impl Place {
             }),
             rows: is_known(f.code(254, 348))
                 .then(|| [0, 1, 2].map(|row| [0, 1, 2, 3].map(|i| f.float_of(280, 400, 4 * row + i)))),
-            origin: if is_nifti { Origin::Middle } else { Origin::Voxel(by_origin) },
+            origin: if is_nifti { WorldOrigin::Middle } else { WorldOrigin::Voxel(by_origin) },
         }
     }
 
@@ -282,13 +282,13 @@ fn order_by_dimensions(head: &[u8]) -> Option<ByteOrder> {
     }
 }
 
-fn sizes(f: &Fields<'_>) -> Result<Vec<u64>> {
+fn sizes(f: &NiftiFields<'_>) -> Result<Vec<u64>> {
     let count = f.size(0);
     let Some(count) = usize::try_from(count).ok().filter(|n| (1..=7).contains(n)) else {
         return Err(Error::corrupt(format!("expected 1 to 7 dimensions, found {count}")));
     };
     let sizes: Vec<i64> = (1..=count).map(|i| f.size(i)).collect();
-    let of_surface = if f.version == Version::One { surface(f, &sizes)? } else { None };
+    let of_surface = if f.version == NiftiVersion::One { surface(f, &sizes)? } else { None };
     sizes
         .iter()
         .enumerate()
@@ -303,7 +303,7 @@ fn sizes(f: &Fields<'_>) -> Result<Vec<u64>> {
 /// Vertices of a surface, which FreeSurfer writes as one long row: too long for 16 bits, the length stands in another field,
 /// or three sizes together are the one of its finest sphere.
 #[expect(clippy::cast_possible_truncation, reason = "32 bits")]
-fn surface(f: &Fields<'_>, sizes: &[i64]) -> Result<Option<u64>> {
+fn surface(f: &NiftiFields<'_>, sizes: &[i64]) -> Result<Option<u64>> {
     match sizes {
         [-1, 1, 1, ..] => {
             let length = f.number(ElementType::I32, 144) as i64;
@@ -318,7 +318,7 @@ fn surface(f: &Fields<'_>, sizes: &[i64]) -> Result<Option<u64>> {
     }
 }
 
-fn stored(code: i64, order: ByteOrder) -> Result<Stored> {
+fn stored(code: i64, order: ByteOrder) -> Result<NiftiType> {
     use ElementType::{F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
     let element = match code {
         2 => U8,
@@ -331,24 +331,28 @@ fn stored(code: i64, order: ByteOrder) -> Result<Stored> {
         768 => U32,
         1024 => I64,
         1280 => U64,
-        32 => return Ok(Stored::Complex(DType::new(F32, order))),
-        1792 => return Ok(Stored::Complex(DType::new(F64, order))),
-        128 => return Ok(Stored::Colors(3)),
-        2304 => return Ok(Stored::Colors(4)),
-        1 => return Ok(Stored::Other("single bits (datatype 1), whose order within bytes no standard says")),
+        32 => return Ok(NiftiType::Complex(DType::new(F32, order))),
+        1792 => return Ok(NiftiType::Complex(DType::new(F64, order))),
+        128 => return Ok(NiftiType::Colors(3)),
+        2304 => return Ok(NiftiType::Colors(4)),
+        1 => {
+            return Ok(NiftiType::Other(
+                "single bits (datatype 1), whose order within bytes no standard says",
+            ));
+        }
         1536 => {
-            return Ok(Stored::Other(
+            return Ok(NiftiType::Other(
                 "floats of 128 bits (datatype 1536), whose layout depends on the machine that wrote them",
             ));
         }
         2048 => {
-            return Ok(Stored::Other(
+            return Ok(NiftiType::Other(
                 "complex numbers of 256 bits (datatype 2048), whose layout depends on the machine that wrote them",
             ));
         }
         _ => return Err(Error::corrupt(format!("expected a NIfTI datatype, found {code}"))),
     };
-    Ok(Stored::Numbers(DType::new(element, order)))
+    Ok(NiftiType::Numbers(DType::new(element, order)))
 }
 
 /// Version 1 writes the offset as a float.
@@ -357,15 +361,15 @@ fn stored(code: i64, order: ByteOrder) -> Result<Stored> {
     clippy::cast_sign_loss,
     reason = "checked to be a whole number in range"
 )]
-fn offset(f: &Fields<'_>, is_pair: bool, warnings: &mut Vec<String>) -> Result<u64> {
+fn offset(f: &NiftiFields<'_>, is_pair: bool, warnings: &mut Vec<String>) -> Result<u64> {
     let offset = match f.version {
-        Version::Analyze | Version::One => f.number(ElementType::F32, 108),
-        Version::Two => f.number(ElementType::I64, 168),
+        NiftiVersion::Analyze | NiftiVersion::One => f.number(ElementType::F32, 108),
+        NiftiVersion::Two => f.number(ElementType::I64, 168),
     };
     let least = match (is_pair, f.version) {
         (true, _) => 0.0,
-        (false, Version::Analyze | Version::One) => 352.0,
-        (false, Version::Two) => 544.0,
+        (false, NiftiVersion::Analyze | NiftiVersion::One) => 352.0,
+        (false, NiftiVersion::Two) => 544.0,
     };
     // Zero in a single file is an old habit for "right after the header", which programs read in several ways.
     let is_habit = offset == 0.0 && !is_pair;
@@ -382,30 +386,30 @@ fn offset(f: &Fields<'_>, is_pair: bool, warnings: &mut Vec<String>) -> Result<u
 }
 
 /// A slope of zero or one that is no number means no scaling, as nibabel reads it.
-fn scaling(f: &Fields<'_>) -> Scaling {
+fn scaling(f: &NiftiFields<'_>) -> NiftiScaling {
     let (slope, intercept) = (f.float(112, 176), f.float(116, 184));
     if slope == 0.0 || !slope.is_finite() {
-        return Scaling::None;
+        return NiftiScaling::None;
     }
-    if intercept.is_finite() { Scaling::of(slope, intercept) } else { Scaling::Broken }
+    if intercept.is_finite() { NiftiScaling::of(slope, intercept) } else { NiftiScaling::Broken }
 }
 
 /// Scaling that SPM wrote into Analyze headers; else that of the two ranges of values, stored and meant, if both are there.
-fn analyze_scaling(f: &Fields<'_>) -> Scaling {
+fn analyze_scaling(f: &NiftiFields<'_>) -> NiftiScaling {
     let (slope, intercept) = (f.float(112, 176), f.float(116, 184));
     if slope != 0.0 && slope.is_finite() {
-        return Scaling::of(slope, if intercept.is_finite() { intercept } else { 0.0 });
+        return NiftiScaling::of(slope, if intercept.is_finite() { intercept } else { 0.0 });
     }
     let (high, low) = (f.float(124, 192), f.float(128, 200));
     let (stored_high, stored_low) = (f.number(ElementType::I32, 140), f.number(ElementType::I32, 144));
     let (meant, stored) = (high - low, stored_high - stored_low);
     if meant == 0.0 || stored == 0.0 || !meant.is_finite() {
-        return Scaling::None;
+        return NiftiScaling::None;
     }
-    Scaling::of(meant / stored, low - meant / stored * stored_low)
+    NiftiScaling::of(meant / stored, low - meant / stored * stored_low)
 }
 
-impl Scaling {
+impl NiftiScaling {
     fn of(slope: f64, intercept: f64) -> Self {
         #[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent")]
         let neutral = slope == 1.0 && intercept == 0.0;
@@ -415,10 +419,10 @@ impl Scaling {
 
 /// One byte of flags; 32 bits in version 2.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "one byte of flags")]
-fn byte_of(f: &Fields<'_>, one: usize, two: usize) -> u8 {
+fn byte_of(f: &NiftiFields<'_>, one: usize, two: usize) -> u8 {
     match f.version {
-        Version::Analyze | Version::One => f.head[one],
-        Version::Two if two == 524 => f.head[two],
-        Version::Two => f.number(ElementType::I32, two) as u8,
+        NiftiVersion::Analyze | NiftiVersion::One => f.head[one],
+        NiftiVersion::Two if two == 524 => f.head[two],
+        NiftiVersion::Two => f.number(ElementType::I32, two) as u8,
     }
 }

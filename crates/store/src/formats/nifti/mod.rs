@@ -16,8 +16,8 @@ use array::{
     Error, LeftOut, Meaning, Result,
 };
 
-use self::cifti::Matrix;
-use self::header::{Header, Scaling, Stored, Version};
+use self::cifti::CiftiMatrix;
+use self::header::{NiftiHeader, NiftiScaling, NiftiType, NiftiVersion};
 use crate::formats::common::flat::FlatArray;
 use crate::formats::common::flat_file::{self, FileCompression, FlatFile, FlatFileArray, HeaderInfo};
 use crate::{FileBytes, OpenOptions, formats::common::describe, io::gzip};
@@ -32,7 +32,7 @@ const IMAGE_ENDINGS: [&str; 2] = [".img", ".img.gz"];
 
 /// Whether these are the first bytes of a NIfTI file, packed or not.
 pub(crate) fn recognizes(head: &[u8]) -> bool {
-    let magic = |head: &[u8]| Header::version(head).is_some();
+    let magic = |head: &[u8]| NiftiHeader::version(head).is_some();
     magic(head) || (gzip::recognizes(head) && magic(&gzip::peek(head, HEADER_BYTES)))
 }
 
@@ -46,15 +46,15 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
         if is_image { beside(&file, IMAGE_ENDINGS, HEADER_ENDINGS)? } else { Arc::clone(&file) };
     let head = unpacked_head(&header_file)?;
     let is_header = stem(&header_file.name(), HEADER_ENDINGS).is_some();
-    let mut header = Header::parse(&head, is_header)?;
+    let mut header = NiftiHeader::parse(&head, is_header)?;
     let data = match (is_image, header.is_pair) {
         (true, _) => Arc::clone(&file),
         (false, true) => beside(&file, HEADER_ENDINGS, IMAGE_ENDINGS)?,
         (false, false) => Arc::clone(&file),
     };
-    let matrix = Matrix::of(&mut header, &header_file)?;
+    let matrix = CiftiMatrix::of(&mut header, &header_file)?;
     let mut about = HeaderInfo {
-        format: if header.version == Version::Analyze { "Analyze" } else { "NIfTI" },
+        format: if header.version == NiftiVersion::Analyze { "Analyze" } else { "NIfTI" },
         attributes: attributes(&header),
         warnings: std::mem::take(&mut header.warnings),
         ..HeaderInfo::default()
@@ -76,7 +76,9 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     }
     let mut files: Vec<&FileBytes> = vec![&file];
     files.extend([&header_file, &data].into_iter().find(|other| !Arc::ptr_eq(other, &file)).map(|f| &**f));
-    if header.version == Version::Analyze && beside(&header_file, HEADER_ENDINGS, [".mat", ".MAT"]).is_ok() {
+    if header.version == NiftiVersion::Analyze
+        && beside(&header_file, HEADER_ENDINGS, [".mat", ".MAT"]).is_ok()
+    {
         about.warnings.push(
             "the matrix in the `.mat` file beside the header is not read: world space is that of the header alone"
                 .into(),
@@ -133,8 +135,8 @@ fn beside(file: &FileBytes, own: [&str; 2], others: [&str; 2]) -> Result<Arc<Fil
 /// Arrays with their places; else why there is none.
 type Contents = std::result::Result<Result<Vec<(ArrayInfo, FlatArray)>>, &'static str>;
 
-fn contents(header: &Header, matrix: Option<&Matrix>) -> Contents {
-    if header.scaling == Scaling::Broken {
+fn contents(header: &NiftiHeader, matrix: Option<&CiftiMatrix>) -> Contents {
+    if header.scaling == NiftiScaling::Broken {
         return Err("a scale with an intercept that is no number: what its values mean is not known");
     }
     let mut shape: Vec<u64> = header.sizes.iter().rev().copied().collect();
@@ -143,22 +145,22 @@ fn contents(header: &Header, matrix: Option<&Matrix>) -> Contents {
         Ok(vec![(describe_array("image", header, dtype, shape, matrix), place)])
     };
     match header.stored {
-        Stored::Numbers(dtype) => Ok(one(dtype, &shape)),
-        Stored::Colors(parts) => {
+        NiftiType::Numbers(dtype) => Ok(one(dtype, &shape)),
+        NiftiType::Colors(parts) => {
             shape.push(parts);
             Ok(one(DType::native(ElementType::U8), &shape))
         }
-        Stored::Complex(part) => Ok(complex(header, part, &shape, matrix)),
-        Stored::Other(what) => Err(what),
+        NiftiType::Complex(part) => Ok(complex(header, part, &shape, matrix)),
+        NiftiType::Other(what) => Err(what),
     }
 }
 
 /// Real and imaginary parts as arrays of their own.
 fn complex(
-    header: &Header,
+    header: &NiftiHeader,
     part: DType,
     shape: &[u64],
-    matrix: Option<&Matrix>,
+    matrix: Option<&CiftiMatrix>,
 ) -> Result<Vec<(ArrayInfo, FlatArray)>> {
     let pairs = FlatArray::c_order(header.offset, 2 * part.size_bytes(), shape)?;
     let arrays = ["image.r", "image.i"].into_iter().zip(pairs.members(2));
@@ -167,16 +169,16 @@ fn complex(
 
 fn describe_array(
     name: &str,
-    header: &Header,
+    header: &NiftiHeader,
     dtype: DType,
     shape: &[u64],
-    matrix: Option<&Matrix>,
+    matrix: Option<&CiftiMatrix>,
 ) -> ArrayInfo {
     let mut axes: Vec<Axis> = match matrix {
         Some(matrix) => matrix.axes(),
         None => (0..header.sizes.len()).rev().map(|number| axis(header, number)).collect(),
     };
-    if let Stored::Colors(_) = header.stored {
+    if let NiftiType::Colors(_) = header.stored {
         axes.push(Axis::new("colour", AxisKind::Channel));
     }
     let mut info = describe::array(name, dtype, axes, shape, None);
@@ -185,8 +187,8 @@ fn describe_array(
         info.levels[0].world_from_voxel = Affine(header.world_from_voxel);
         info.world_units = header.space_units().into();
     }
-    if let (Scaling::By { slope, intercept }, false) =
-        (header.scaling, matches!(header.stored, Stored::Colors(_)))
+    if let (NiftiScaling::By { slope, intercept }, false) =
+        (header.scaling, matches!(header.stored, NiftiType::Colors(_)))
     {
         // `get_fdata` computes in double precision whatever is stored.
         info.decoding = Decoding {
@@ -196,7 +198,7 @@ fn describe_array(
             ..Decoding::identity(dtype)
         };
     }
-    if let Stored::Colors(parts) = header.stored {
+    if let NiftiType::Colors(parts) = header.stored {
         info.attributes.insert("channels".into(), describe::color_names(parts));
     }
     // Label images (1002, 1003) are categories.
@@ -207,7 +209,7 @@ fn describe_array(
 }
 
 /// The axis of this number, counted from the fastest.
-fn axis(header: &Header, number: usize) -> Axis {
+fn axis(header: &NiftiHeader, number: usize) -> Axis {
     const NAMES: [(&str, AxisKind); 4] =
         [("x", AxisKind::X), ("y", AxisKind::Y), ("z", AxisKind::Z), ("t", AxisKind::Time)];
     let (name, kind) = match NAMES.get(number) {
@@ -231,7 +233,7 @@ fn axis(header: &Header, number: usize) -> Axis {
     Axis { units: units.into(), coordinates, ..Axis::new(name, kind) }
 }
 
-fn attributes(header: &Header) -> Attributes {
+fn attributes(header: &NiftiHeader) -> Attributes {
     let texts = [
         ("description", &header.description),
         ("intent", &header.intent_name),

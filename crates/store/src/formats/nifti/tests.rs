@@ -389,7 +389,7 @@ proptest! {
         for (at, byte) in changes {
             made.bytes[at] = byte;
         }
-        if let Ok(header) = Header::parse(&made.bytes[..size.min(352)], analyze) {
+        if let Ok(header) = NiftiHeader::parse(&made.bytes[..size.min(352)], analyze) {
             prop_assert!(header.world_from_voxel.iter().flatten().all(|v| v.is_finite()));
         }
     }

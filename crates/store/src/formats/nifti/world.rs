@@ -2,7 +2,7 @@
 
 /// Origin of a map that follows from sizes of voxels alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Origin {
+pub(super) enum WorldOrigin {
     /// The middle of the volume.
     Middle,
     /// This voxel, counted from 1, as SPM wrote it into Analyze headers; the middle where it is zero or far outside.
@@ -48,11 +48,11 @@ pub(super) fn by_quaternion(
 
 /// The map without a rotation. The first axis points to the left of the world, as Analyze files were written.
 #[expect(clippy::cast_precision_loss, reason = "sizes below 2^53")]
-pub(super) fn by_steps(steps: [f64; 3], sizes: [u64; 3], origin: Origin) -> [[f64; 4]; 3] {
+pub(super) fn by_steps(steps: [f64; 3], sizes: [u64; 3], origin: WorldOrigin) -> [[f64; 4]; 3] {
     let sizes = sizes.map(|n| n as f64);
     let middle = sizes.map(|n| (n - 1.0) / 2.0);
     let at = match origin {
-        Origin::Voxel(voxel) if is_near(voxel, sizes) => voxel.map(|v| v - 1.0),
+        WorldOrigin::Voxel(voxel) if is_near(voxel, sizes) => voxel.map(|v| v - 1.0),
         _ => middle,
     };
     let mut map = [[0.0; 4]; 3];
