@@ -29,7 +29,7 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     let head = file.head(PACKED_HEAD_BYTES)?;
     let is_packed = gzip::recognizes(&head);
     let head = if is_packed { gzip::peek(&head, HEADER_BYTES) } else { head };
-    let mut header = Header::parse(&head)?;
+    let mut header = MghHeader::parse(&head)?;
     let warnings = header.repair_space();
     let shape: Vec<u64> = header.sizes.iter().rev().copied().collect();
     let place = FlatArray::c_order(DATA_OFFSET, header.dtype.size_bytes(), &shape)?;
@@ -45,7 +45,7 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
 
 /// A header that was understood. Axes in the file's order, fastest first.
 #[derive(Debug)]
-struct Header {
+struct MghHeader {
     dtype: DType,
     /// Three, or four where there are several frames.
     sizes: Vec<u64>,
@@ -57,7 +57,7 @@ struct Header {
     middle: [f32; 3],
 }
 
-impl Header {
+impl MghHeader {
     fn parse(head: &[u8]) -> Result<Self> {
         let found = |at| i32_at(head, at);
         let short =
@@ -237,7 +237,7 @@ mod tests {
         fn mutated_headers_never_panic(changes in prop::collection::vec((0usize..90, any::<u8>()), 0..20), size in 0usize..300) {
             let mut bytes = header([2, 3, 4, 1], 4);
             changes.into_iter().for_each(|(at, byte)| bytes[at] = byte);
-            if let Ok(header) = Header::parse(&bytes[..size.min(284)]) {
+            if let Ok(header) = MghHeader::parse(&bytes[..size.min(284)]) {
                 prop_assert!(header.world_from_voxel().iter().flatten().all(|v| !v.is_nan()));
             }
         }

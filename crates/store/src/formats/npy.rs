@@ -30,8 +30,8 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFile> {
     let head = file.head(MAX_PREFIX_BYTES + MAX_HEADER_BYTES)?;
     let (text, begins_at) = header_text(&head)?;
-    let header = Header::parse(text)?;
-    let Header { dtype, parts, is_fortran, shape } = header;
+    let header = NpyHeader::parse(text)?;
+    let NpyHeader { dtype, parts, is_fortran, shape } = header;
     let order = if is_fortran { FlatArray::fortran_order } else { FlatArray::c_order };
     let whole = order(begins_at as u64, parts * dtype.size_bytes(), &shape)?;
     let (store, access) = flat_file::store(&file, FileCompression::Plain, &whole, options)?;
@@ -79,7 +79,7 @@ fn header_text(head: &[u8]) -> Result<(&str, usize)> {
 }
 
 #[derive(Debug, PartialEq)]
-struct Header {
+struct NpyHeader {
     dtype: DType,
     /// Numbers of an element: two of a complex one.
     parts: usize,
@@ -87,10 +87,10 @@ struct Header {
     shape: Vec<u64>,
 }
 
-impl Header {
+impl NpyHeader {
     /// Parses a dictionary as numpy writes it: `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
     fn parse(text: &str) -> Result<Self> {
-        let mut rest = Rest(text);
+        let mut rest = HeaderParser(text);
         rest.expect("{")?;
         let (mut dtype, mut is_fortran, mut shape) = (None, None, None);
         while !rest.takes("}") {
@@ -128,9 +128,9 @@ impl Header {
 }
 
 /// Part of a header that is not parsed yet.
-struct Rest<'a>(&'a str);
+struct HeaderParser<'a>(&'a str);
 
-impl<'a> Rest<'a> {
+impl<'a> HeaderParser<'a> {
     /// Steps over a token, if it comes next.
     fn takes(&mut self, token: &str) -> bool {
         self.0 = self.0.trim_start();

@@ -38,14 +38,14 @@ const MAX_DESCRIPTION_BYTES: u64 = 1 << 20;
 /// The description as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Description {
+struct RawDescription {
     file: String,
     shape: Vec<u64>,
     dtype: DType,
     #[serde(default)]
     offset: u64,
     #[serde(default)]
-    order: Order,
+    order: RawOrder,
     #[serde(default = "default_name")]
     name: String,
     #[serde(default)]
@@ -55,11 +55,11 @@ struct Description {
     fill: Option<f64>,
     #[serde(default)]
     labels: bool,
-    axes: Option<Vec<AxisDescription>>,
+    axes: Option<Vec<RawAxis>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-enum Order {
+enum RawOrder {
     #[default]
     C,
     F,
@@ -67,7 +67,7 @@ enum Order {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AxisDescription {
+struct RawAxis {
     name: String,
     kind: Option<AxisKind>,
     #[serde(default)]
@@ -93,7 +93,7 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     }
     let text = file.head(usize::try_from(MAX_DESCRIPTION_BYTES).unwrap_or(usize::MAX))?;
     let mut description = parse(&text)?;
-    if description.order == Order::F {
+    if description.order == RawOrder::F {
         description.shape.reverse();
         if let Some(axes) = &mut description.axes {
             axes.reverse();
@@ -107,10 +107,10 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     FlatFile::new(&[&file, &data], about, vec![placed])
 }
 
-fn parse(text: &[u8]) -> Result<Description> {
+fn parse(text: &[u8]) -> Result<RawDescription> {
     let text = std::str::from_utf8(text)
         .map_err(|_| Error::invalid("expected a TOML description, found bytes that are no text"))?;
-    let description: Description = toml::from_str(text).map_err(|e| {
+    let description: RawDescription = toml::from_str(text).map_err(|e| {
         Error::invalid(format!(
             "expected a TOML description of a raw file with file, shape and dtype: {}",
             e.message()
@@ -135,7 +135,7 @@ fn parse(text: &[u8]) -> Result<Description> {
     Ok(description)
 }
 
-fn info(description: &Description) -> ArrayInfo {
+fn info(description: &RawDescription) -> ArrayInfo {
     let mut axes = describe::guessed_axes(description.shape.len());
     for (axis, said) in axes.iter_mut().zip(description.axes.iter().flatten()) {
         let coordinates = match (said.spacing, said.origin) {
@@ -161,7 +161,7 @@ fn info(description: &Description) -> ArrayInfo {
     info
 }
 
-fn decoding(description: &Description) -> Decoding {
+fn decoding(description: &RawDescription) -> Decoding {
     let element = description.dtype.element();
     let mut decoding = Decoding {
         scale: description.scale.unwrap_or(1.0),

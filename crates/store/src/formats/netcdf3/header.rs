@@ -13,12 +13,12 @@ const HEAD_BYTES: [usize; 3] = [64 << 10, 1 << 20, 64 << 20];
 
 /// Type of one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Type {
+pub(super) enum NcType {
     Text,
     Number(ElementType),
 }
 
-impl Type {
+impl NcType {
     pub(super) fn size_bytes(self) -> usize {
         match self {
             Self::Text => 1,
@@ -50,28 +50,28 @@ impl DimensionSize {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Variable {
+pub(super) struct NetcdfVariable {
     pub(super) name: String,
     /// Numbers of its dimensions.
     pub(super) dimensions: Vec<usize>,
     pub(super) attributes: CfAttributes,
-    pub(super) element: Type,
+    pub(super) element: NcType,
     /// Offset of its first element, bytes.
     pub(super) begin: u64,
 }
 
 /// A header that was understood.
 #[derive(Clone, Debug)]
-pub(super) struct Header {
+pub(super) struct NetcdfHeader {
     pub(super) dimensions: Vec<DimensionSize>,
     pub(super) attributes: CfAttributes,
-    pub(super) variables: Vec<Variable>,
+    pub(super) variables: Vec<NetcdfVariable>,
     /// Bytes from one record to the next.
     pub(super) record_bytes: u64,
     records: u64,
 }
 
-impl Header {
+impl NetcdfHeader {
     /// Reads the header of a file.
     pub(super) fn read(file: &FileBytes) -> Result<Self> {
         let mut attempts = HEAD_BYTES.iter().map(|&limit| (limit, file.head(limit)));
@@ -81,7 +81,7 @@ impl Header {
                     "expected a NetCDF-3 header of at most 64 MiB, found a longer one",
                 ));
             };
-            let mut cursor = Cursor { bytes: &head?, at: 0, wide: false, ran_out: false };
+            let mut cursor = HeaderCursor { bytes: &head?, at: 0, wide: false, ran_out: false };
             let header = Self::parse(&mut cursor, file.size_bytes());
             if !cursor.ran_out || limit as u64 >= file.size_bytes() {
                 return header;
@@ -89,7 +89,7 @@ impl Header {
         }
     }
 
-    fn parse(cursor: &mut Cursor<'_>, file_bytes: u64) -> Result<Self> {
+    fn parse(cursor: &mut HeaderCursor<'_>, file_bytes: u64) -> Result<Self> {
         let version = match cursor.take(4)? {
             [b'C', b'D', b'F', version @ (1 | 2 | 5)] => *version,
             found => {
@@ -116,7 +116,7 @@ impl Header {
     }
 
     /// Elements per axis.
-    pub(super) fn shape(&self, variable: &Variable) -> Vec<u64> {
+    pub(super) fn shape(&self, variable: &NetcdfVariable) -> Vec<u64> {
         variable.dimensions.iter().map(|&d| self.dimensions[d].size.unwrap_or(self.records)).collect()
     }
 
@@ -127,7 +127,7 @@ impl Header {
         let mut are_of_texts: Vec<bool> =
             self.dimensions.iter().map(|d| !names.contains(d.name.as_str())).collect();
         for variable in &self.variables {
-            let last = variable.dimensions.last().filter(|_| matches!(variable.element, Type::Text));
+            let last = variable.dimensions.last().filter(|_| matches!(variable.element, NcType::Text));
             for dimension in variable.dimensions.iter().filter(|&d| Some(d) != last) {
                 are_of_texts[*dimension] = false;
             }
@@ -135,12 +135,12 @@ impl Header {
         are_of_texts
     }
 
-    pub(super) fn is_record(&self, variable: &Variable) -> bool {
+    pub(super) fn is_record(&self, variable: &NetcdfVariable) -> bool {
         variable.dimensions.first().is_some_and(|&d| self.dimensions[d].size.is_none())
     }
 
     /// Bytes of one record of a variable.
-    fn record_part(&self, variable: &Variable) -> Result<u64> {
+    fn record_part(&self, variable: &NetcdfVariable) -> Result<u64> {
         let mut sizes =
             variable.dimensions.iter().skip(1).map(|&d| self.dimensions[d].size.unwrap_or(self.records));
         let size = sizes.try_fold(variable.element.size_bytes() as u64, u64::checked_mul);
@@ -174,7 +174,7 @@ impl Header {
 }
 
 /// Reads forward; every count is checked against what is there.
-struct Cursor<'a> {
+struct HeaderCursor<'a> {
     bytes: &'a [u8],
     at: usize,
     /// Sizes have 64 bits (CDF-5).
@@ -183,7 +183,7 @@ struct Cursor<'a> {
     ran_out: bool,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> HeaderCursor<'a> {
     fn take(&mut self, size: usize) -> Result<&'a [u8]> {
         let found = self.at.checked_add(size).and_then(|end| self.bytes.get(self.at..end));
         let Some(found) = found else {
@@ -256,12 +256,12 @@ impl<'a> Cursor<'a> {
         Ok(list.into_iter().flatten().collect())
     }
 
-    fn element(&mut self) -> Result<Type> {
+    fn element(&mut self) -> Result<NcType> {
         use ElementType::{F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
         let code = self.u32()?;
         let element = match code {
             1 => I8,
-            2 => return Ok(Type::Text),
+            2 => return Ok(NcType::Text),
             3 => I16,
             4 => I32,
             5 => F32,
@@ -273,10 +273,10 @@ impl<'a> Cursor<'a> {
             11 => U64,
             _ => return Err(Error::corrupt(format!("expected a NetCDF type from 1 to 11, found {code}"))),
         };
-        Ok(Type::Number(element))
+        Ok(NcType::Number(element))
     }
 
-    fn variable(&mut self, version: u8, dimensions: &[DimensionSize]) -> Result<Variable> {
+    fn variable(&mut self, version: u8, dimensions: &[DimensionSize]) -> Result<NetcdfVariable> {
         let name = self.name()?;
         let count = self.count()?;
         if count > MAX_AXES {
@@ -301,13 +301,13 @@ impl<'a> Cursor<'a> {
         // The stored size is redundant, and wrong for variables beyond 4 GiB: it is computed instead.
         self.size()?;
         let begin = if version == 1 { self.u32().map(u64::from)? } else { self.u64()? };
-        Ok(Variable { name, dimensions: numbers, attributes, element, begin })
+        Ok(NetcdfVariable { name, dimensions: numbers, attributes, element, begin })
     }
 }
 
 /// The value of an attribute; an empty list of numbers is none.
-fn value(element: Type, raw: &[u8]) -> Option<CfValue> {
-    let Type::Number(kind) = element else {
+fn value(element: NcType, raw: &[u8]) -> Option<CfValue> {
+    let NcType::Number(kind) = element else {
         // C programs write the zero that ends a text with it.
         let text = String::from_utf8_lossy(raw);
         return Some(CfValue::Text(text.trim_end_matches('\0').to_owned()));
@@ -319,6 +319,6 @@ fn value(element: Type, raw: &[u8]) -> Option<CfValue> {
 
 /// Reads a header from bytes alone.
 #[cfg(test)]
-pub(super) fn parse(bytes: &[u8]) -> Result<Header> {
-    Header::parse(&mut Cursor { bytes, at: 0, wide: false, ran_out: false }, bytes.len() as u64)
+pub(super) fn parse(bytes: &[u8]) -> Result<NetcdfHeader> {
+    NetcdfHeader::parse(&mut HeaderCursor { bytes, at: 0, wide: false, ran_out: false }, bytes.len() as u64)
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use array::{ArrayInfo, Group, LeftOut, Region, Result, Selection, Target};
 
-use self::header::{Header, Type, Variable};
+use self::header::{NcType, NetcdfHeader, NetcdfVariable};
 use crate::formats::common::cf::{self, Coordinate, DefaultFill, Dimension};
 use crate::formats::common::flat::FlatArray;
 use crate::formats::common::flat_file::{FlatFile, FlatFileArray, HeaderInfo};
@@ -27,8 +27,8 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 /// # Errors
 /// `Corrupt`: what was expected of the header and what was found.
 pub(crate) fn open(file: Arc<FileBytes>, _options: &OpenOptions) -> Result<FlatFile> {
-    let header = Header::read(&file)?;
-    let opened = Opened { text_dimensions: header.text_dimensions(), header, file };
+    let header = NetcdfHeader::read(&file)?;
+    let opened = OpenedNetcdf { text_dimensions: header.text_dimensions(), header, file };
     let mut about = HeaderInfo {
         format: "NetCDF-3",
         attributes: cf::attributes(&opened.header.attributes),
@@ -45,22 +45,22 @@ pub(crate) fn open(file: Arc<FileBytes>, _options: &OpenOptions) -> Result<FlatF
     FlatFile::new(&[&opened.file], about, placed)
 }
 
-struct Opened {
+struct OpenedNetcdf {
     file: Arc<FileBytes>,
-    header: Header,
+    header: NetcdfHeader,
     /// Per dimension: whether texts lie along it.
     text_dimensions: Vec<bool>,
 }
 
-impl Opened {
+impl OpenedNetcdf {
     /// A variable with its place; one that the file does not hold is left out.
-    fn place(&self, variable: &Variable) -> std::result::Result<FlatFileArray, LeftOut> {
+    fn place(&self, variable: &NetcdfVariable) -> std::result::Result<FlatFileArray, LeftOut> {
         let placed = || -> Result<FlatFileArray> {
             let place = self.flat(variable)?;
             place.check_within(self.file.size_bytes())?;
             let info = match variable.element {
-                Type::Number(_) => self.info(variable),
-                Type::Text => self.text_info(variable),
+                NcType::Number(_) => self.info(variable),
+                NcType::Text => self.text_info(variable),
             };
             info.check()?;
             let store = Arc::clone(&self.file) as Arc<dyn ByteStore>;
@@ -69,7 +69,7 @@ impl Opened {
         placed().map_err(|e| LeftOut { name: variable.name.clone(), what: e.to_string(), value: None })
     }
 
-    fn flat(&self, variable: &Variable) -> Result<FlatArray> {
+    fn flat(&self, variable: &NetcdfVariable) -> Result<FlatArray> {
         let shape = self.shape(variable);
         let item_bytes = variable.element.size_bytes();
         if self.header.is_record(variable) {
@@ -79,7 +79,7 @@ impl Opened {
         }
     }
 
-    fn info(&self, variable: &Variable) -> ArrayInfo {
+    fn info(&self, variable: &NetcdfVariable) -> ArrayInfo {
         let dimensions: Vec<Dimension> =
             variable.dimensions.iter().map(|&number| self.dimension(number)).collect();
         let dtype = variable.element.dtype();
@@ -93,20 +93,20 @@ impl Opened {
     }
 
     /// Elements per axis as described: texts of one byte each have an axis for it.
-    fn shape(&self, variable: &Variable) -> Vec<u64> {
+    fn shape(&self, variable: &NetcdfVariable) -> Vec<u64> {
         let mut shape = self.header.shape(variable);
-        if matches!(variable.element, Type::Text) && !self.has_text_dimension(variable) {
+        if matches!(variable.element, NcType::Text) && !self.has_text_dimension(variable) {
             shape.push(1);
         }
         shape
     }
 
-    fn has_text_dimension(&self, variable: &Variable) -> bool {
+    fn has_text_dimension(&self, variable: &NetcdfVariable) -> bool {
         variable.dimensions.last().is_some_and(|&last| self.text_dimensions[last])
     }
 
     /// Characters: texts along the last dimension where that is one of texts, else texts of one byte each.
-    fn text_info(&self, variable: &Variable) -> ArrayInfo {
+    fn text_info(&self, variable: &NetcdfVariable) -> ArrayInfo {
         let name = |&number: &usize| self.header.dimensions[number].name.clone();
         let names: Vec<String> = variable.dimensions.iter().map(name).collect();
         let mut info = text::array(&variable.name, &self.shape(variable), &names, None);
@@ -128,7 +128,7 @@ impl Opened {
 
     fn dimension(&self, number: usize) -> Dimension {
         let name = self.header.dimensions[number].name.clone();
-        let own = |v: &&Variable| v.name == name && v.dimensions == [number];
+        let own = |v: &&NetcdfVariable| v.name == name && v.dimensions == [number];
         let coordinate = self.header.variables.iter().find(own).map(|variable| Coordinate {
             values: variable.attributes.clone(),
             samples: self.samples(variable).unwrap_or_default(),
@@ -137,8 +137,8 @@ impl Opened {
     }
 
     /// The decoded values of a coordinate variable that a description may carry.
-    fn samples(&self, variable: &Variable) -> Option<Vec<f64>> {
-        let Type::Number(_) = variable.element else { return None };
+    fn samples(&self, variable: &NetcdfVariable) -> Option<Vec<f64>> {
+        let NcType::Number(_) = variable.element else { return None };
         let count = self.header.shape(variable).first().copied()?;
         usize::try_from(count).ok().filter(|&n| n <= array::Coordinates::MAX_EXPLICIT)?;
         let bytes = self.read(variable).ok()?;
@@ -146,7 +146,7 @@ impl Opened {
     }
 
     /// The whole of a small variable.
-    fn read(&self, variable: &Variable) -> Result<Vec<u8>> {
+    fn read(&self, variable: &NetcdfVariable) -> Result<Vec<u8>> {
         let place = self.flat(variable)?;
         place.check_within(self.file.size_bytes())?;
         let shape = self.header.shape(variable);
