@@ -19,7 +19,7 @@ pub use cache::side_cache::{MAX_ENTRY_BYTES, SIDE_CACHE_BYTES, SideCache};
 pub use format::{Access, Cancel, Format};
 pub use formats::hdf5::{NewHdf5, create_hdf5};
 pub use formats::open::{open, open_format};
-pub use formats::recognize::{Description, recognize};
+pub use formats::recognize::{DetachedHeader, recognize};
 pub use io::byte_store::{ByteStore, FileBytes, IoCounts, process_io_counts};
 pub use io::gzip::GzipBytes;
 pub use io::window::Flat;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use array::{Error, Result};
-use store::{Description, OpenOptions};
+use store::{DetachedHeader, OpenOptions};
 use tokio::time::Instant;
 
 /// Maximum number of files and folders in one scan.
@@ -143,10 +143,10 @@ impl FolderScan<'_> {
             found.push((entry, seen));
         }
         // Each is read once: a folder may have thousands of descriptions, and thousands of other files.
-        let describing: Vec<Description> = found
+        let describing: Vec<DetachedHeader> = found
             .iter()
             .filter(|(_, seen)| matches!(seen, Recognized::Data("NRRD" | "NIfTI" | "raw" | "Enzo")))
-            .filter_map(|(entry, _)| Description::read(&entry.path))
+            .filter_map(|(entry, _)| DetachedHeader::read(&entry.path))
             .collect();
         for (entry, seen) in found {
             let is_part = describing.iter().any(|of| of.has_part(&entry.name));

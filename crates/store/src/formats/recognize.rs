@@ -45,13 +45,13 @@ pub fn recognize(path: &Path, options: &OpenOptions) -> Result<Option<&'static s
 
 /// File that describes data in other files beside it.
 #[derive(Debug)]
-pub struct Description {
+pub struct DetachedHeader {
     name: String,
     stem: String,
     text: String,
 }
 
-impl Description {
+impl DetachedHeader {
     /// Reads the beginning of a file; `None` where its name is not that of a description.
     #[must_use]
     pub fn read(path: &Path) -> Option<Self> {
@@ -125,9 +125,9 @@ mod tests {
         for (name, expected) in
             [("head.raw.gz", true), ("other.raw", true), ("another.raw", false), ("head.nhdr", false)]
         {
-            assert_eq!(Description::read(&header).unwrap().has_part(name), expected, "{name}");
+            assert_eq!(DetachedHeader::read(&header).unwrap().has_part(name), expected, "{name}");
         }
         std::fs::write(dir.path().join("words.txt"), "other.raw").unwrap();
-        assert!(Description::read(&dir.path().join("words.txt")).is_none());
+        assert!(DetachedHeader::read(&dir.path().join("words.txt")).is_none());
     }
 }
