@@ -11,7 +11,7 @@ const MAX_STEPS: u64 = 1 << 24;
 
 /// A location that was understood.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Location {
+pub(super) struct SyntheticLocation {
     pub(super) name: String,
     /// `[nz, ny, nx]`.
     pub(super) shape: [u64; 3],
@@ -24,7 +24,7 @@ pub(super) struct Location {
     pub(super) origin: [f64; 3],
 }
 
-impl Location {
+impl SyntheticLocation {
     pub(super) fn parse(text: &str) -> Result<Self> {
         let rest = text.strip_prefix(SCHEME).unwrap_or(text);
         let (name, query) = rest.split_once('?').unwrap_or((rest, ""));

@@ -20,7 +20,7 @@ use array::{
 
 use crate::io::portions::{PORTION_BYTES, Portions};
 use crate::{Access, Cancel, Format, formats::common::describe};
-use location::Location;
+use location::SyntheticLocation;
 
 /// Prefix of every synthetic location.
 pub(crate) const SCHEME: &str = "synthetic:";
@@ -29,7 +29,7 @@ const COARSEST: u64 = 64;
 
 /// A row of voxels along x. Positions are level-0 voxel indices; a coarse voxel's center lies between them.
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct VoxelRow {
     t: f64,
     z: f64,
     y: f64,
@@ -40,14 +40,14 @@ struct Row {
 }
 
 /// A function of position and time with values from 0 to 1.
-trait Field: Send + Sync {
+trait ScalarField: Send + Sync {
     /// Writes the values of `row`.
-    fn fill(&self, row: &Row, values: &mut [f32]);
+    fn fill(&self, row: &VoxelRow, values: &mut [f32]);
 }
 
 /// One array that is computed.
 pub(crate) struct Synthetic {
-    field: Box<dyn Field>,
+    field: Box<dyn ScalarField>,
     dataset: Arc<Dataset>,
 }
 
@@ -57,12 +57,12 @@ impl Synthetic {
     /// # Errors
     /// `Invalid`, `NotFound`: what the location should look like.
     pub(crate) fn open(location: &str) -> Result<Self> {
-        let location = Location::parse(location)?;
-        let field: Box<dyn Field> = match location.name.as_str() {
-            "linear" => Box::new(linear::Linear::new(location.shape)),
-            "cubic" => Box::new(cubic::Cubic::new(location.shape)),
-            "waves" => Box::new(waves::Waves::new(location.shape, location.steps.unwrap_or(1))),
-            "noise" => Box::new(noise::Noise),
+        let location = SyntheticLocation::parse(location)?;
+        let field: Box<dyn ScalarField> = match location.name.as_str() {
+            "linear" => Box::new(linear::LinearField::new(location.shape)),
+            "cubic" => Box::new(cubic::CubicField::new(location.shape)),
+            "waves" => Box::new(waves::WavesField::new(location.shape, location.steps.unwrap_or(1))),
+            "noise" => Box::new(noise::NoiseField),
             other => {
                 return Err(Error::not_found(format!(
                     "expected one of the fields linear, cubic, waves, noise, found `{other}`"
@@ -105,7 +105,7 @@ impl Synthetic {
             let start = position(x_axis, x[0].start);
             #[expect(clippy::cast_precision_loss, reason = "a step across an axis is far below 2^53")]
             let step = x[0].step as f64 * factor[x_axis];
-            self.field.fill(&Row { t, z, y, x: start, step }, &mut values);
+            self.field.fill(&VoxelRow { t, z, y, x: start, step }, &mut values);
             quantize::append(&values, array.dtype, &mut bytes);
         }
         bytes
@@ -149,7 +149,7 @@ impl Format for Synthetic {
     }
 }
 
-fn array(location: &Location) -> ArrayInfo {
+fn array(location: &SyntheticLocation) -> ArrayInfo {
     use AxisKind::{Time, X, Y, Z};
     let mut axes = Vec::new();
     let mut shape = Vec::new();

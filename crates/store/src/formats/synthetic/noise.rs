@@ -1,9 +1,9 @@
 //! White noise: every voxel a hash of its indices, the worst case for compression and caching.
 
-use super::{Field, Row};
+use super::{ScalarField, VoxelRow};
 
 /// Uniform from 0 to 1. A coarse voxel takes the value of the level-0 voxel at its center.
-pub(super) struct Noise;
+pub(super) struct NoiseField;
 
 /// Mixes bits so that neighbors differ (two rounds of multiply and shift).
 fn mix(mut h: u32) -> u32 {
@@ -12,14 +12,14 @@ fn mix(mut h: u32) -> u32 {
     h ^ (h >> 16)
 }
 
-impl Field for Noise {
+impl ScalarField for NoiseField {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss,
         reason = "indices are below 2^20 and not negative; 24 bits are exact in single precision"
     )]
-    fn fill(&self, row: &Row, values: &mut [f32]) {
+    fn fill(&self, row: &VoxelRow, values: &mut [f32]) {
         let outer = [row.t, row.z, row.y].iter().fold(0x9e37_79b9, |h, &v| mix(h ^ v as u32));
         let (start, step) = (row.x as u32, row.step as u32);
         for (i, value) in values.iter_mut().enumerate() {

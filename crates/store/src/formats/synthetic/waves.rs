@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Field, Row};
+use super::{ScalarField, VoxelRow};
 
 /// Orbital phase at the start, radians: about five crests fit between center and edge.
 const PHASE: f32 = 26.0;
@@ -26,23 +26,23 @@ const REACH: f32 = 1.75;
 const LANES: usize = 64;
 
 /// The field over a box.
-pub(super) struct Waves {
+pub(super) struct WavesField {
     half: [f32; 3],
     per_voxel: f32,
     steps: u64,
     /// The moment asked for last; reads come in runs of one time.
-    last: Mutex<Option<(f64, Arc<Moment>)>>,
+    last: Mutex<Option<(f64, Arc<WaveStep>)>>,
 }
 
 /// Values that all voxels of one time step share.
-struct Moment {
+struct WaveStep {
     /// Amplitude times cosine and sine of twice the phase, over squared distance, by distance.
     pattern: Vec<[f32; 2]>,
     /// One body; the other lies opposite.
     body: [f32; 2],
 }
 
-impl Waves {
+impl WavesField {
     /// Over `[nz, ny, nx]` voxels and `steps` times.
     #[expect(clippy::cast_precision_loss, reason = "axes are at most 2^20 long")]
     pub(super) fn new(shape: [u64; 3], steps: u64) -> Self {
@@ -63,7 +63,7 @@ impl Waves {
         1.0 - share * (1.0 - LAST)
     }
 
-    fn moment(&self, t: f64) -> Arc<Moment> {
+    fn moment(&self, t: f64) -> Arc<WaveStep> {
         let mut last = self.last.lock();
         match &*last {
             Some((at, moment)) if at.to_bits() == t.to_bits() => Arc::clone(moment),
@@ -76,7 +76,7 @@ impl Waves {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "few entries")]
-    fn compute_moment(&self, t: f64) -> Moment {
+    fn compute_moment(&self, t: f64) -> WaveStep {
         let left = self.time_left(t);
         let pattern = (0..=ENTRIES)
             .map(|i| {
@@ -90,13 +90,13 @@ impl Waves {
             .collect();
         let phase = -PHASE * left.powf(0.625);
         let radius = SEPARATION / 2.0 * left.powf(0.25);
-        Moment { pattern, body: [radius * phase.cos(), radius * phase.sin()] }
+        WaveStep { pattern, body: [radius * phase.cos(), radius * phase.sin()] }
     }
 }
 
 /// A few voxels along x; lengths in half the longest side.
 #[derive(Clone, Copy)]
-struct Line {
+struct VoxelLine {
     z: f32,
     y: f32,
     /// Index of the first voxel, counted from the center.
@@ -106,7 +106,7 @@ struct Line {
     per_voxel: f32,
 }
 
-impl Line {
+impl VoxelLine {
     /// Position of voxel `i`. Indices are exact in single precision, so a voxel's position does not
     /// depend on where the row began.
     #[expect(clippy::cast_precision_loss, reason = "fewer than 64")]
@@ -115,7 +115,7 @@ impl Line {
     }
 }
 
-impl Moment {
+impl WaveStep {
     /// The values of up to [`LANES`] voxels.
     #[expect(
         clippy::cast_precision_loss,
@@ -123,8 +123,8 @@ impl Moment {
         clippy::cast_sign_loss,
         reason = "small numbers, never negative"
     )]
-    fn fill(&self, line: Line, values: &mut [f32]) {
-        let Line { z, y, .. } = line;
+    fn fill(&self, line: VoxelLine, values: &mut [f32]) {
+        let VoxelLine { z, y, .. } = line;
         let mut place = [0f32; LANES];
         let outer = z * z + y * y;
         for (i, place) in place.iter_mut().enumerate() {
@@ -150,17 +150,17 @@ impl Moment {
     }
 }
 
-impl Field for Waves {
+impl ScalarField for WavesField {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
         reason = "values of single precision"
     )]
-    fn fill(&self, row: &Row, values: &mut [f32]) {
+    fn fill(&self, row: &VoxelRow, values: &mut [f32]) {
         let moment = self.moment(row.t);
         let [half_z, half_y, half_x] = self.half;
         let step = row.step as f32;
-        let line = Line {
+        let line = VoxelLine {
             z: (row.z as f32 - half_z) * self.per_voxel,
             y: (row.y as f32 - half_y) * self.per_voxel,
             x: row.x as f32 - half_x,
@@ -168,7 +168,7 @@ impl Field for Waves {
             per_voxel: self.per_voxel,
         };
         for (chunk, values) in values.chunks_mut(LANES).enumerate() {
-            moment.fill(Line { x: line.x + (chunk * LANES) as f32 * step, ..line }, values);
+            moment.fill(VoxelLine { x: line.x + (chunk * LANES) as f32 * step, ..line }, values);
         }
     }
 }
