@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use array::{ArrayInfo, Attribute, Attributes, Axis, AxisKind, Coordinates, Error, Result, Scalar};
 
-use super::composite::Place;
-use super::grids::{Centering, Grids, Told};
-use super::{Field, Step};
+use super::composite::GridLocation;
+use super::grids::{Centering, GridDescription, MeshGrids};
+use super::{MeshField, MeshStep};
 use crate::Format;
 
 /// Attributes that every component has.
@@ -41,18 +41,18 @@ const MAX_GHOSTS: u64 = 64;
 
 /// The components of one field at one time.
 #[derive(Default)]
-struct Components {
-    told: Vec<Told>,
+struct FieldComponents {
+    told: Vec<GridDescription>,
     ghosts: Vec<[[u64; 2]; 3]>,
-    places: Vec<Place>,
+    places: Vec<GridLocation>,
     first: Option<ArrayInfo>,
 }
 
 /// A component of a field.
-struct Component {
+struct CarpetComponent {
     field: String,
     step: u64,
-    told: Told,
+    told: GridDescription,
     ghosts: [[u64; 2]; 3],
 }
 
@@ -60,7 +60,7 @@ struct Component {
 ///
 /// # Errors
 /// As [`fields`]; `Unsupported` for one file of several.
-pub(super) fn fields_of_one(file: &Arc<dyn Format>) -> Result<Vec<Field>> {
+pub(super) fn fields_of_one(file: &Arc<dyn Format>) -> Result<Vec<MeshField>> {
     let fields = fields(std::slice::from_ref(file))?;
     if !fields.is_empty() && file.dataset().name.contains(".file_") {
         return Err(Error::unsupported(
@@ -74,22 +74,22 @@ pub(super) fn fields_of_one(file: &Arc<dyn Format>) -> Result<Vec<Field>> {
 ///
 /// # Errors
 /// `Corrupt` where components are no mesh.
-pub(super) fn fields(files: &[Arc<dyn Format>]) -> Result<Vec<Field>> {
-    let mut found: BTreeMap<String, BTreeMap<u64, Components>> = BTreeMap::new();
+pub(super) fn fields(files: &[Arc<dyn Format>]) -> Result<Vec<MeshField>> {
+    let mut found: BTreeMap<String, BTreeMap<u64, FieldComponents>> = BTreeMap::new();
     for (number, file) in files.iter().enumerate() {
         let dataset = file.dataset();
         for (array, info) in (0u32..).zip(&dataset.arrays) {
-            let Some(Component { field, step, told, ghosts }) = component(info) else { continue };
+            let Some(CarpetComponent { field, step, told, ghosts }) = component(info) else { continue };
             let components = found.entry(field).or_default().entry(step).or_default();
             components.told.push(told);
             components.ghosts.push(ghosts);
-            components.places.push(Place { file: number, array, entry: None });
+            components.places.push(GridLocation { file: number, array, entry: None });
             components.first.get_or_insert_with(|| info.clone());
         }
     }
     let mut fields = Vec::new();
     for (name, steps) in found {
-        let steps: Vec<(u64, Components)> = steps.into_iter().collect();
+        let steps: Vec<(u64, FieldComponents)> = steps.into_iter().collect();
         match field(&name, &steps) {
             Ok(field) => fields.push(field),
             // What is no field at all its times may be one at each.
@@ -105,7 +105,7 @@ pub(super) fn fields(files: &[Arc<dyn Format>]) -> Result<Vec<Field>> {
 }
 
 /// A field from its components at each of its iterations.
-fn field(name: &str, steps: &[(u64, Components)]) -> Result<Field> {
+fn field(name: &str, steps: &[(u64, FieldComponents)]) -> Result<MeshField> {
     let infos: Vec<&ArrayInfo> =
         steps.iter().filter_map(|(_, components)| components.first.as_ref()).collect();
     let Some(info) = infos.first() else { return Err(Error::internal("a field without components")) };
@@ -116,7 +116,7 @@ fn field(name: &str, steps: &[(u64, Components)]) -> Result<Field> {
     let time = (steps.len() > 1).then(|| time(steps, &infos)).transpose()?;
     let is_of_field = |(name, _): &(&String, &Attribute)| time.is_none() && OF_FIELD.contains(&name.as_str());
     let attributes = info.attributes.iter().filter(is_of_field);
-    Ok(Field {
+    Ok(MeshField {
         name: name.into(),
         dtype: info.dtype,
         units: info.units.clone(),
@@ -125,7 +125,7 @@ fn field(name: &str, steps: &[(u64, Components)]) -> Result<Field> {
         steps: steps
             .iter()
             .zip(grids)
-            .map(|((_, components), grids)| Step {
+            .map(|((_, components), grids)| MeshStep {
                 grids: Arc::new(grids),
                 places: components.places.clone(),
             })
@@ -134,16 +134,18 @@ fn field(name: &str, steps: &[(u64, Components)]) -> Result<Field> {
 }
 
 /// Places the components of each time on lattices: as vertices where levels share them, else as cells.
-fn grids(steps: &[(u64, Components)], item_bytes: usize) -> Result<Vec<Grids>> {
-    let vertices: Vec<&[Told]> = steps.iter().map(|(_, components)| components.told.as_slice()).collect();
-    let mut grids = Grids::at_times(&vertices, Centering::Vertices, item_bytes).or_else(|error| {
-        let around = |told: &Told| Told {
+fn grids(steps: &[(u64, FieldComponents)], item_bytes: usize) -> Result<Vec<MeshGrids>> {
+    let vertices: Vec<&[GridDescription]> =
+        steps.iter().map(|(_, components)| components.told.as_slice()).collect();
+    let mut grids = MeshGrids::at_times(&vertices, Centering::Vertices, item_bytes).or_else(|error| {
+        let around = |told: &GridDescription| GridDescription {
             lower: [0, 1, 2].map(|axis| told.lower[axis] - told.spacing[axis] / 2.0),
             ..*told
         };
-        let cells: Vec<Vec<Told>> = vertices.iter().map(|told| told.iter().map(around).collect()).collect();
-        let cells: Vec<&[Told]> = cells.iter().map(Vec::as_slice).collect();
-        Grids::at_times(&cells, Centering::Cells, item_bytes).map_err(|_| error)
+        let cells: Vec<Vec<GridDescription>> =
+            vertices.iter().map(|told| told.iter().map(around).collect()).collect();
+        let cells: Vec<&[GridDescription]> = cells.iter().map(Vec::as_slice).collect();
+        MeshGrids::at_times(&cells, Centering::Cells, item_bytes).map_err(|_| error)
     })?;
     for (grids, (_, components)) in grids.iter_mut().zip(steps) {
         grids.share(&components.ghosts);
@@ -152,7 +154,7 @@ fn grids(steps: &[(u64, Components)], item_bytes: usize) -> Result<Vec<Grids>> {
 }
 
 /// The axis of times; of iterations where times are not told or do not ascend.
-fn time(steps: &[(u64, Components)], infos: &[&ArrayInfo]) -> Result<Axis> {
+fn time(steps: &[(u64, FieldComponents)], infos: &[&ArrayInfo]) -> Result<Axis> {
     if steps.len() > Coordinates::MAX_EXPLICIT {
         return Err(Error::too_large(format!("expected at most {} iterations", Coordinates::MAX_EXPLICIT)));
     }
@@ -171,7 +173,7 @@ fn time(steps: &[(u64, Components)], infos: &[&ArrayInfo]) -> Result<Axis> {
 
 /// Returns the field and the step of which an array is a component, its position and its ghost zones; `None`
 /// where it is no component, or one of a past time level.
-fn component(info: &ArrayInfo) -> Option<Component> {
+fn component(info: &ArrayInfo) -> Option<CarpetComponent> {
     let of = |name: &str| info.attributes.get(name);
     let (Some(Attribute::Text(name)), Some(_)) = (of(NAME), of(LEVEL)) else { return None };
     let &[z, y, x] = info.shape() else { return None };
@@ -185,8 +187,8 @@ fn component(info: &ArrayInfo) -> Option<Component> {
         Some(Attribute::Number(Scalar::Unsigned(step), _)) => *step,
         _ => 0,
     };
-    let told = Told { lower, spacing, count: [z, y, x] };
-    Some(Component { field: name.clone(), step, told, ghosts: ghosts(&info.attributes) })
+    let told = GridDescription { lower, spacing, count: [z, y, x] };
+    Some(CarpetComponent { field: name.clone(), step, told, ghosts: ghosts(&info.attributes) })
 }
 
 /// First sample and distance of samples, z, y, x, in world units.

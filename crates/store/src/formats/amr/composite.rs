@@ -9,7 +9,7 @@ use array::{
     with_element,
 };
 
-use super::grids::{Grids, Placed};
+use super::grids::{LatticeGrid, MeshGrids};
 use crate::{Cancel, Format, formats::common::chunked};
 
 /// Most of a level, and of the next coarser one behind it, that is interpolated at a time, bytes.
@@ -19,7 +19,7 @@ const MAX_PIECES: usize = 1 << 20;
 
 /// Storage location of the values of one grid.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct GridLocation {
     /// Which file of the data set.
     pub(super) file: usize,
     /// Which array of it.
@@ -29,16 +29,16 @@ pub(super) struct Place {
 }
 
 /// Source of a read (files, grids, element type), and the flag that cancels it.
-pub(super) struct Reader<'a> {
+pub(super) struct CompositeReader<'a> {
     pub(super) files: &'a [std::sync::Arc<dyn Format>],
-    pub(super) grids: &'a Grids,
+    pub(super) grids: &'a MeshGrids,
     /// By the grid's number.
-    pub(super) places: &'a [Place],
+    pub(super) places: &'a [GridLocation],
     pub(super) dtype: DType,
     pub(super) cancel: &'a Cancel,
 }
 
-impl Reader<'_> {
+impl CompositeReader<'_> {
     /// Reads elements of a level, 0 the finest.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Reader<'_> {
     }
 
     /// Elements that all lie in one grid.
-    fn read_grid(&self, grid: &Placed, selection: &Selection, into: Region) -> Result<()> {
+    fn read_grid(&self, grid: &LatticeGrid, selection: &Selection, into: Region) -> Result<()> {
         let own = selection.ranges().iter().zip(&grid.first);
         let own: PerAxis<_> =
             own.map(|(range, first)| AxisRange { start: range.start - first, ..*range }).collect();
@@ -85,7 +85,7 @@ impl Reader<'_> {
     /// Those of the file.
     pub(super) fn read_stored(
         &self,
-        grid: &Placed,
+        grid: &LatticeGrid,
         grids: u64,
         own: &[AxisRange],
         into: Region,
@@ -115,7 +115,7 @@ impl Reader<'_> {
         let between = |axis: usize| {
             let range = selection.ranges()[axis];
             let places = (0..range.count).map(|i| self.grids.in_coarser(step[axis], range.index(i)));
-            Between::new(places, coarser.shape[axis])
+            AxisInterpolation::new(places, coarser.shape[axis])
         };
         let item = self.dtype.size_bytes() as u64;
         let is_small =
@@ -143,7 +143,7 @@ impl Reader<'_> {
 fn cut(
     selection: Selection,
     into: Region,
-    grid: &Placed,
+    grid: &LatticeGrid,
     outside: &mut dyn FnMut(Selection, Region),
 ) -> Result<(Selection, Region)> {
     let mut ranges: PerAxis<_> = PerAxis::from_slice(selection.ranges());
@@ -187,7 +187,7 @@ fn in_memory(count: u64) -> Result<usize> {
 }
 
 /// Between which coarse samples each fine one lies, along one axis.
-pub(super) struct Between {
+pub(super) struct AxisInterpolation {
     /// The first coarse sample that is needed, and how many.
     first: u64,
     count: u64,
@@ -195,7 +195,7 @@ pub(super) struct Between {
     places: Vec<(usize, f64)>,
 }
 
-impl Between {
+impl AxisInterpolation {
     /// Finds the neighbors of `places`, which are positions among coarse samples in ascending order. Beyond
     /// the outermost of `coarse` samples values stay constant.
     #[expect(
@@ -236,7 +236,7 @@ impl Between {
 }
 
 /// Elements between coarse ones, C order; `coarse` has the counts of `axes`. Integers are those of the nearest one.
-pub(super) fn resample(coarse: &[u8], axes: &[Between; 3], dtype: DType) -> Vec<u8> {
+pub(super) fn resample(coarse: &[u8], axes: &[AxisInterpolation; 3], dtype: DType) -> Vec<u8> {
     if !is_interpolated(dtype) {
         return nearest(coarse, axes, dtype.size_bytes());
     }
@@ -249,7 +249,7 @@ pub(super) fn resample(coarse: &[u8], axes: &[Between; 3], dtype: DType) -> Vec<
 }
 
 /// The coarse element next to each; half way the upper one.
-fn nearest(coarse: &[u8], axes: &[Between; 3], item: usize) -> Vec<u8> {
+fn nearest(coarse: &[u8], axes: &[AxisInterpolation; 3], item: usize) -> Vec<u8> {
     let [z, y, x] = axes;
     let row = x.size();
     let plane = row * y.size();
@@ -266,7 +266,7 @@ fn nearest(coarse: &[u8], axes: &[Between; 3], item: usize) -> Vec<u8> {
 }
 
 /// Values between coarse ones, C order; `coarse` has the counts of `axes`.
-fn trilinear(coarse: &[u8], axes: &[Between; 3], dtype: DType) -> Vec<f64> {
+fn trilinear(coarse: &[u8], axes: &[AxisInterpolation; 3], dtype: DType) -> Vec<f64> {
     let coarse: Vec<f64> = with_element!(dtype.element(), T => {
         elements::<T>(coarse, dtype.order()).map(Element::to_f64).collect()
     });

@@ -10,8 +10,8 @@
 
 use array::{AxisRange, DType, Level, LevelOrigin, Region, Result, Selection, Target};
 
-use super::composite::{Between, Reader, hole, resample};
-use super::grids::{Centering, Grids, MAX_GRIDS, Placed, Tier};
+use super::composite::{AxisInterpolation, CompositeReader, hole, resample};
+use super::grids::{Centering, LatticeGrid, MAX_GRIDS, MeshGrids, Tier};
 use crate::formats::common::describe;
 use crate::pyramid::COARSEST_SIDE;
 
@@ -28,7 +28,7 @@ const BEYOND: f64 = 0.5;
 
 /// Sample positions along one axis, in units of samples of the coarsest level.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Lattice {
+struct AxisLattice {
     count: u64,
     first: f64,
     step: f64,
@@ -36,18 +36,18 @@ struct Lattice {
 
 /// The lattice of a level of corners, z, y, x.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Corners([Lattice; 3]);
+pub(super) struct CornerLattice([AxisLattice; 3]);
 
-impl Corners {
+impl CornerLattice {
     /// The lattice for a mesh; `None` where its coarsest level is a first look already.
-    pub(super) fn of(grids: &Grids) -> Option<Self> {
+    pub(super) fn of(grids: &MeshGrids) -> Option<Self> {
         let tier = grids.tiers.last()?;
         let all = tier.shape.iter().fold(1, |n: u64, &side| n.saturating_mul(side));
         let is_large = tier.shape.iter().any(|&side| side > COARSEST_SIDE);
-        let lattices = [0, 1, 2].map(|axis| Lattice::of(tier, axis, grids.centering));
+        let lattices = [0, 1, 2].map(|axis| AxisLattice::of(tier, axis, grids.centering));
         let samples = lattices.iter().fold(1, |n: u64, lattice| n.saturating_mul(lattice.count));
         let is_look = (LEAST_SAMPLES..=MAX_SAMPLES).contains(&samples) && samples <= all / LEAST_SAVING;
-        let volume = |grid: &Placed| sides(grid).iter().map(|&side| u128::from(side)).product::<u128>();
+        let volume = |grid: &LatticeGrid| sides(grid).iter().map(|&side| u128::from(side)).product::<u128>();
         let is_tiled = tier.grids.iter().map(volume).sum::<u128>() <= MOST_OVERLAP * u128::from(all);
         (is_large && is_look && is_tiled).then_some(Self(lattices))
     }
@@ -58,7 +58,7 @@ impl Corners {
     }
 
     /// The level as it is described, without an axis of time.
-    pub(super) fn level(&self, grids: &Grids, dtype: DType, axes: &[array::Axis]) -> Level {
+    pub(super) fn level(&self, grids: &MeshGrids, dtype: DType, axes: &[array::Axis]) -> Level {
         let coarsest = grids.tiers.len() - 1;
         let factor = grids.factor(coarsest);
         let factor = [0, 1, 2].map(|axis| factor[axis] * self.0[axis].step);
@@ -76,7 +76,12 @@ impl Corners {
     ///
     /// # Errors
     /// Those of the files; `Cancelled`.
-    pub(super) fn read(&self, reader: &Reader<'_>, selection: &Selection, mut into: Region) -> Result<()> {
+    pub(super) fn read(
+        &self,
+        reader: &CompositeReader<'_>,
+        selection: &Selection,
+        mut into: Region,
+    ) -> Result<()> {
         let (Some(tier), &[z, y, x]) = (reader.grids.tiers.last(), selection.ranges()) else {
             return Err(array::Error::internal("expected corners of a mesh in space"));
         };
@@ -84,10 +89,10 @@ impl Corners {
         let hole = hole(reader.dtype);
         let mut values = hole.repeat(into.size_bytes() / item);
         let mut is_known = vec![false; into.size_bytes() / item];
-        let looks: Vec<Look<'_>> = tier
+        let looks: Vec<GridOverlap<'_>> = tier
             .grids
             .iter()
-            .filter_map(|grid| Look::of(grid, self, [z, y, x]))
+            .filter_map(|grid| GridOverlap::of(grid, self, [z, y, x]))
             .filter(|look| look.claim([z, y, x], &mut is_known))
             .collect();
         is_known.fill(false);
@@ -107,7 +112,7 @@ impl Corners {
     }
 }
 
-impl Lattice {
+impl AxisLattice {
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -160,28 +165,28 @@ fn partition(count: u64, is_so: impl Fn(u64) -> bool) -> u64 {
 }
 
 /// A block, and which of the samples that are read lie in it.
-struct Look<'a> {
-    grid: &'a Placed,
+struct GridOverlap<'a> {
+    grid: &'a LatticeGrid,
     /// Per axis: the first one's place in what is read, and how many.
     samples: [(u64, u64); 3],
 }
 
-impl<'a> Look<'a> {
+impl<'a> GridOverlap<'a> {
     /// `None` where the block has none of them.
-    fn of(grid: &'a Placed, corners: &Corners, ranges: [AxisRange; 3]) -> Option<Self> {
+    fn of(grid: &'a LatticeGrid, corners: &CornerLattice, ranges: [AxisRange; 3]) -> Option<Self> {
         let samples =
             [0, 1, 2].map(|axis| corners.0[axis].within(ranges[axis], grid.low[axis], grid.high[axis]));
         samples.iter().all(|(_, count)| *count > 0).then_some(Self { grid, samples })
     }
 
     /// Returns the positions of the samples among the block's corners, per axis.
-    fn between(&self, corners: &Corners, ranges: [AxisRange; 3]) -> [Between; 3] {
+    fn between(&self, corners: &CornerLattice, ranges: [AxisRange; 3]) -> [AxisInterpolation; 3] {
         [0, 1, 2].map(|axis| {
             let (first, count) = self.samples[axis];
             #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
             let (low, reach) = (self.grid.low[axis] as f64, (sides(self.grid)[axis] - 1).max(1) as f64);
             let place = |index: u64| (corners.0[axis].at(ranges[axis].index(index)) - low) / reach;
-            Between::of_all((first..first + count).map(place), corners_along(self.grid, axis))
+            AxisInterpolation::of_all((first..first + count).map(place), corners_along(self.grid, axis))
         })
     }
 
@@ -222,19 +227,19 @@ impl<'a> Look<'a> {
     }
 }
 
-fn sides(grid: &Placed) -> [u64; 3] {
+fn sides(grid: &LatticeGrid) -> [u64; 3] {
     [0, 1, 2].map(|axis| grid.high[axis] - grid.low[axis])
 }
 
 /// How many corners a block has along an axis: a thin one has one.
-fn corners_along(grid: &Placed, axis: usize) -> u64 {
+fn corners_along(grid: &LatticeGrid, axis: usize) -> u64 {
     sides(grid)[axis].min(2)
 }
 
 /// How many of the first blocks are alike and follow one another in one array, so that one read gives all their corners.
-fn run(reader: &Reader<'_>, looks: &[Look<'_>]) -> usize {
-    let place = |look: &Look<'_>| reader.places.get(look.grid.number).copied();
-    let follows = |pair: &[Look<'_>]| {
+fn run(reader: &CompositeReader<'_>, looks: &[GridOverlap<'_>]) -> usize {
+    let place = |look: &GridOverlap<'_>| reader.places.get(look.grid.number).copied();
+    let follows = |pair: &[GridOverlap<'_>]| {
         let (Some(a), Some(b)) = (place(&pair[0]), place(&pair[1])) else { return false };
         let (Some(before), Some(entry)) = (a.entry, b.entry) else { return false };
         (a.file, a.array, before + 1) == (b.file, b.array, entry)
@@ -244,7 +249,7 @@ fn run(reader: &Reader<'_>, looks: &[Look<'_>]) -> usize {
 }
 
 /// The corners of blocks that make a [`run`], block by block, C order.
-fn read_corners(reader: &Reader<'_>, looks: &[Look<'_>]) -> Result<Vec<u8>> {
+fn read_corners(reader: &CompositeReader<'_>, looks: &[GridOverlap<'_>]) -> Result<Vec<u8>> {
     let Some(first) = looks.first() else { return Ok(Vec::new()) };
     let own = [0, 1, 2].map(|axis| {
         let side = sides(first.grid)[axis];

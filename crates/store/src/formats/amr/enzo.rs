@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use array::{ArrayInfo, Attribute, Attributes, Dataset, Error, Result};
 
-use super::composite::Place;
-use super::grids::{Centering, Grids, MAX_GRIDS, Told};
-use super::{Amr, Field, MAX_FILES, Step};
+use super::composite::GridLocation;
+use super::grids::{Centering, GridDescription, MAX_GRIDS, MeshGrids};
+use super::{Amr, MAX_FILES, MeshField, MeshStep};
 use crate::{ByteStore, FileBytes, Format, OpenOptions, formats::hdf5};
 
 /// How the name of the text file ends.
@@ -35,8 +35,8 @@ pub(crate) fn open(index: Arc<FileBytes>, options: &OpenOptions) -> Result<Amr> 
     }
     let text = String::from_utf8_lossy(&index.head(MAX_TEXT_BYTES)?).into_owned();
     let grids = parse(&text)?;
-    let told: Vec<Told> = grids.iter().map(|grid| grid.told).collect();
-    let placed = Arc::new(Grids::new(&told, Centering::Cells, size_of::<f64>())?);
+    let told: Vec<GridDescription> = grids.iter().map(|grid| grid.told).collect();
+    let placed = Arc::new(MeshGrids::new(&told, Centering::Cells, size_of::<f64>())?);
     let mut files: Vec<(&str, Arc<dyn Format>)> = Vec::new();
     let mut file_of = Vec::with_capacity(grids.len());
     for grid in &grids {
@@ -68,14 +68,14 @@ pub(crate) fn open(index: Arc<FileBytes>, options: &OpenOptions) -> Result<Amr> 
 
 /// One grid as the text tells of it.
 #[derive(Debug)]
-struct Grid {
+struct EnzoGrid {
     number: u64,
-    told: Told,
+    told: GridDescription,
     file: String,
 }
 
-/// The grids of a text: lines `KEY = VALUES`, those of a grid after its `Grid = NUMBER`.
-fn parse(text: &str) -> Result<Vec<Grid>> {
+/// The grids of a text: lines `KEY = VALUES`, those of a grid after its `EnzoGrid = NUMBER`.
+fn parse(text: &str) -> Result<Vec<EnzoGrid>> {
     let mut grids = Vec::new();
     let mut current: BTreeMap<&str, &str> = BTreeMap::new();
     for (key, value) in text.lines().filter_map(split).chain(std::iter::once(("Grid", ""))) {
@@ -95,7 +95,7 @@ fn split(line: &str) -> Option<(&str, &str)> {
     line.split_once('=').map(|(key, value)| (key.trim(), value.trim()))
 }
 
-fn grid(values: &BTreeMap<&str, &str>) -> Result<Grid> {
+fn grid(values: &BTreeMap<&str, &str>) -> Result<EnzoGrid> {
     let text = |key: &str| {
         let missing = || {
             Error::corrupt(format!("expected `{key}` of every grid, found {:?} without", values.get("Grid")))
@@ -120,7 +120,7 @@ fn grid(values: &BTreeMap<&str, &str>) -> Result<Grid> {
     // Written with the path that it had on the machine that wrote it.
     let file =
         Path::new(text("BaryonFileName")?).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Grid { number, told: Told { lower, spacing, count }, file })
+    Ok(EnzoGrid { number, told: GridDescription { lower, spacing, count }, file })
 }
 
 /// Three numbers that are given as x, y, z; meshes of fewer axes give fewer.
@@ -133,16 +133,21 @@ fn zyx<T: std::str::FromStr + Copy>(text: &str) -> Result<[T; 3]> {
 }
 
 /// The fields of which every grid has values.
-fn fields(grids: &[Grid], placed: &Arc<Grids>, files: &[Arc<dyn Format>], file_of: &[usize]) -> Vec<Field> {
+fn fields(
+    grids: &[EnzoGrid],
+    placed: &Arc<MeshGrids>,
+    files: &[Arc<dyn Format>],
+    file_of: &[usize],
+) -> Vec<MeshField> {
     let datasets: Vec<_> = files.iter().map(|file| file.dataset()).collect();
     let by_name = |dataset: &'_ Arc<Dataset>| -> HashMap<String, u32> {
         (0u32..).zip(&dataset.arrays).map(|(number, info)| (info.name.clone(), number)).collect()
     };
     let numbers: Vec<_> = datasets.iter().map(by_name).collect();
-    let of_grid = |grid: usize, name: &str| -> Option<(Place, &ArrayInfo)> {
+    let of_grid = |grid: usize, name: &str| -> Option<(GridLocation, &ArrayInfo)> {
         let file = file_of[grid];
         let array = *numbers[file].get(&format!("{}{name}", group(&grids[grid])))?;
-        Some((Place { file, array, entry: None }, &datasets[file].arrays[array as usize]))
+        Some((GridLocation { file, array, entry: None }, &datasets[file].arrays[array as usize]))
     };
     let Some(first) = grids.first() else { return Vec::new() };
     let of_first = datasets[file_of[0]].arrays.iter();
@@ -158,15 +163,15 @@ fn fields(grids: &[Grid], placed: &Arc<Grids>, files: &[Arc<dyn Format>], file_o
             Some(Attribute::Text(units)) if units != "none" => units.clone(),
             _ => info.units.clone(),
         };
-        let steps = vec![Step { grids: Arc::clone(placed), places }];
+        let steps = vec![MeshStep { grids: Arc::clone(placed), places }];
         let (name, dtype, attributes) = (name.into(), info.dtype, Attributes::new());
-        fields.push(Field { name, dtype, units, attributes, time: None, steps });
+        fields.push(MeshField { name, dtype, units, attributes, time: None, steps });
     }
     fields
 }
 
 /// The group of a grid's arrays.
-fn group(grid: &Grid) -> String {
+fn group(grid: &EnzoGrid) -> String {
     format!("Grid{:08}/", grid.number)
 }
 
@@ -181,7 +186,7 @@ mod tests {
     #[test]
     fn grids_are_told_in_text() {
         assert!(recognizes(TEXT.as_bytes()) && !recognizes(b"GridRank = 3\n"));
-        let told = Told { lower: [0.0; 3], spacing: [0.0625; 3], count: [4, 8, 16] };
+        let told = GridDescription { lower: [0.0; 3], spacing: [0.0625; 3], count: [4, 8, 16] };
         let found = parse(TEXT).unwrap();
         assert_eq!((found[0].number, found[0].file.as_str()), (1, "run.cpu0000"));
         assert_eq!((found[0].told.count, found[0].told.spacing), (told.count, told.spacing));

@@ -8,9 +8,9 @@ use array::{
     ArrayInfo, Attributes, Dataset, Element, Error, Result, Selection, Target, elements, with_element,
 };
 
-use super::composite::{Place, is_interpolated};
-use super::grids::{Centering, Grids, MAX_GRIDS, Told};
-use super::{Field, Step};
+use super::composite::{GridLocation, is_interpolated};
+use super::grids::{Centering, GridDescription, MAX_GRIDS, MeshGrids};
+use super::{MeshField, MeshStep};
 use crate::{Cancel, Format};
 
 /// Lower and upper corner of each block: x, y, z.
@@ -22,7 +22,7 @@ const LEVELS: &str = "refine level";
 ///
 /// # Errors
 /// `Corrupt` where its blocks are no mesh, `TooLarge` where there are too many.
-pub(super) fn fields(file: &dyn Format) -> Result<Vec<Field>> {
+pub(super) fn fields(file: &dyn Format) -> Result<Vec<MeshField>> {
     let dataset = file.dataset();
     let (Ok((boxes, info)), Ok(_)) = (dataset.find(BOXES), dataset.find(LEVELS)) else {
         return Ok(Vec::new());
@@ -33,16 +33,17 @@ pub(super) fn fields(file: &dyn Format) -> Result<Vec<Field>> {
     }
     let Some(cells) = cells(&dataset, blocks) else { return Ok(Vec::new()) };
     let corners = read(file, boxes, info)?;
-    let told: Vec<Told> = corners.chunks_exact(6).map(|block| told(block, cells)).collect();
-    let grids = Arc::new(Grids::new(&told, Centering::Cells, size_of::<f64>())?);
-    let places = |array| (0..blocks).map(|block| Place { file: 0, array, entry: Some(block) }).collect();
-    let field = |(array, info): (u32, &ArrayInfo)| Field {
+    let told: Vec<GridDescription> = corners.chunks_exact(6).map(|block| told(block, cells)).collect();
+    let grids = Arc::new(MeshGrids::new(&told, Centering::Cells, size_of::<f64>())?);
+    let places =
+        |array| (0..blocks).map(|block| GridLocation { file: 0, array, entry: Some(block) }).collect();
+    let field = |(array, info): (u32, &ArrayInfo)| MeshField {
         name: info.name.clone(),
         dtype: info.dtype,
         units: info.units.clone(),
         attributes: Attributes::new(),
         time: None,
-        steps: vec![Step { grids: Arc::clone(&grids), places: places(array) }],
+        steps: vec![MeshStep { grids: Arc::clone(&grids), places: places(array) }],
     };
     let is_field = |info: &ArrayInfo| {
         let [b, z, y, x] = *info.shape() else { return false };
@@ -76,7 +77,7 @@ fn read(file: &dyn Format, array: u32, info: &ArrayInfo) -> Result<Vec<f64>> {
 
 /// A block from its corners: lower x, upper x, lower y, ...
 #[expect(clippy::cast_precision_loss, reason = "cells of a block")]
-fn told(corners: &[f64], cells: [u64; 3]) -> Told {
+fn told(corners: &[f64], cells: [u64; 3]) -> GridDescription {
     let along = |axis: usize| {
         let (lower, upper) = (corners[2 * (2 - axis)], corners[2 * (2 - axis) + 1]);
         (lower, (upper - lower) / cells[axis] as f64)
@@ -86,5 +87,5 @@ fn told(corners: &[f64], cells: [u64; 3]) -> Told {
         size if size == 0.0 && cells[axis] == 1 => 1.0,
         size => size,
     });
-    Told { lower: [0, 1, 2].map(|axis| along(axis).0), spacing, count: cells }
+    GridDescription { lower: [0, 1, 2].map(|axis| along(axis).0), spacing, count: cells }
 }

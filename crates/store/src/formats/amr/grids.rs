@@ -32,7 +32,7 @@ pub(super) enum Centering {
 
 /// A grid as a file tells of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct GridDescription {
     /// The lower corner of its first cell, or its first vertex, in world units.
     pub(super) lower: [f64; 3],
     /// Size of a cell, or distance between vertices.
@@ -43,7 +43,7 @@ pub(super) struct Told {
 
 /// A grid on the lattice of its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct LatticeGrid {
     /// Which one it was when told.
     pub(super) number: usize,
     /// Its first sample.
@@ -54,7 +54,7 @@ pub(super) struct Placed {
     pub(super) first: [u64; 3],
 }
 
-impl Placed {
+impl LatticeGrid {
     /// Whether any of these elements is in it.
     pub(super) fn meets(&self, selection: &[AxisRange]) -> bool {
         let axes = selection.iter().zip(self.low.iter().zip(&self.high));
@@ -69,22 +69,22 @@ pub(super) struct Tier {
     pub(super) shape: [u64; 3],
     /// How many samples of this level one of the coarsest spans.
     ratio: [u64; 3],
-    pub(super) grids: Vec<Placed>,
+    pub(super) grids: Vec<LatticeGrid>,
     /// Boxes of the samples that belong to each grid itself, without its ghost zones; empty where no ghost
     /// zones are known.
-    own: Vec<Placed>,
+    own: Vec<LatticeGrid>,
 }
 
 impl Tier {
     /// Boxes in the order in which values are looked for in them: what is a grid's own first.
-    pub(super) fn in_order(&self) -> impl Iterator<Item = &Placed> {
+    pub(super) fn in_order(&self) -> impl Iterator<Item = &LatticeGrid> {
         self.own.iter().chain(&self.grids)
     }
 }
 
 /// All levels, the finest first.
 #[derive(Clone, Debug)]
-pub(super) struct Grids {
+pub(super) struct MeshGrids {
     pub(super) tiers: Vec<Tier>,
     pub(super) centering: Centering,
     /// Finer levels that had to be left out, as the whole domain in their cells is too large to be described.
@@ -94,12 +94,12 @@ pub(super) struct Grids {
     spacing: [f64; 3],
 }
 
-impl Grids {
+impl MeshGrids {
     /// Places grids on the lattices of their levels.
     ///
     /// # Errors
     /// `Corrupt` when there are none, or one is empty or lies on no lattice; `TooLarge` beyond the limits.
-    pub(super) fn new(told: &[Told], centering: Centering, item_bytes: usize) -> Result<Self> {
+    pub(super) fn new(told: &[GridDescription], centering: Centering, item_bytes: usize) -> Result<Self> {
         Self::at_times(&[told], centering, item_bytes)?
             .pop()
             .ok_or_else(|| Error::internal("a mesh at no time"))
@@ -109,7 +109,11 @@ impl Grids {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub(super) fn at_times(told: &[&[Told]], centering: Centering, item_bytes: usize) -> Result<Vec<Self>> {
+    pub(super) fn at_times(
+        told: &[&[GridDescription]],
+        centering: Centering,
+        item_bytes: usize,
+    ) -> Result<Vec<Self>> {
         let most = told.iter().map(|told| told.len()).max().unwrap_or(0);
         let all: usize = told.iter().map(|told| told.len()).sum();
         if most > MAX_GRIDS || all > MAX_GRIDS_OF_ALL_TIMES {
@@ -119,7 +123,7 @@ impl Grids {
         }
         let whole = Self::of_all(&told.concat(), centering, item_bytes)?;
         let mut before = 0;
-        let at_time = |told: &&[Told]| {
+        let at_time = |told: &&[GridDescription]| {
             let numbers = before..before + told.len();
             before = numbers.end;
             whole.only(&numbers)
@@ -129,7 +133,7 @@ impl Grids {
 
     /// Returns the same levels with these grids only; renumbers the grids from 0.
     fn only(&self, numbers: &Range<usize>) -> Self {
-        let counted = |grid: &Placed| Placed { number: grid.number - numbers.start, ..*grid };
+        let counted = |grid: &LatticeGrid| LatticeGrid { number: grid.number - numbers.start, ..*grid };
         let tier = |tier: &Tier| {
             // They were placed in the order of their numbers.
             let [from, to] = [numbers.start, numbers.end]
@@ -144,22 +148,22 @@ impl Grids {
     /// ghost zones. Where grids overlap, values are those of the one whose own they are.
     pub(super) fn share(&mut self, ghosts: &[[[u64; 2]; 3]]) {
         for tier in &mut self.tiers {
-            let own = |grid: &Placed| {
+            let own = |grid: &LatticeGrid| {
                 let [lower, upper] = [0, 1].map(|end| {
                     [0, 1, 2].map(|axis| ghosts.get(grid.number).map_or(0, |ghosts| ghosts[axis][end]))
                 });
                 let low = [0, 1, 2].map(|axis| grid.low[axis].saturating_add(lower[axis]));
                 let high = [0, 1, 2].map(|axis| grid.high[axis].saturating_sub(upper[axis]));
-                (0..3).all(|axis| low[axis] < high[axis]).then_some(Placed { low, high, ..*grid })
+                (0..3).all(|axis| low[axis] < high[axis]).then_some(LatticeGrid { low, high, ..*grid })
             };
-            let owned: Vec<Placed> = tier.grids.iter().filter_map(own).collect();
+            let owned: Vec<LatticeGrid> = tier.grids.iter().filter_map(own).collect();
             if owned != tier.grids {
                 tier.own = owned;
             }
         }
     }
 
-    fn of_all(told: &[Told], centering: Centering, item_bytes: usize) -> Result<Self> {
+    fn of_all(told: &[GridDescription], centering: Centering, item_bytes: usize) -> Result<Self> {
         if let Some(odd) = told.iter().find(|grid| !grid.is_legal()) {
             return Err(Error::corrupt(format!(
                 "expected grids with samples at finite places, found {odd:?}"
@@ -209,7 +213,7 @@ impl Grids {
     /// Whether grids lie where those of another time do.
     pub(super) fn lie_as(&self, other: &Self) -> bool {
         self.tiers.iter().zip(&other.tiers).all(|(one, other)| {
-            let bounds = |grid: &Placed| (grid.low, grid.high);
+            let bounds = |grid: &LatticeGrid| (grid.low, grid.high);
             one.grids.iter().map(bounds).eq(other.grids.iter().map(bounds))
         })
     }
@@ -254,7 +258,7 @@ impl Grids {
         Ok(at)
     }
 
-    fn place(&self, number: usize, told: &Told, tier: &Tier) -> Result<Placed> {
+    fn place(&self, number: usize, told: &GridDescription, tier: &Tier) -> Result<LatticeGrid> {
         let low = self.on_lattice(told.lower, tier.ratio)?;
         let high = [0, 1, 2].map(|axis| low[axis] + told.count[axis]);
         if (0..3).any(|axis| high[axis] > tier.shape[axis]) {
@@ -263,7 +267,7 @@ impl Grids {
                 "expected grids within {shape:?} cells, found one at {low:?} to {high:?}"
             )));
         }
-        Ok(Placed { number, low, high, first: low })
+        Ok(LatticeGrid { number, low, high, first: low })
     }
 
     /// How many samples of one level one of the next coarser spans, z, y, x.
@@ -319,7 +323,7 @@ impl Grids {
     }
 }
 
-impl Told {
+impl GridDescription {
     fn is_legal(&self) -> bool {
         let is_finite = self.lower.iter().chain(&self.spacing).all(|v| v.is_finite());
         is_finite && self.spacing.iter().all(|&s| s > 0.0) && self.count.iter().all(|&n| 0 < n && n < 1 << 40)
@@ -376,35 +380,35 @@ mod tests {
             is_cells: bool,
         ) {
             let centering = if is_cells { Centering::Cells } else { Centering::Vertices };
-            let odd = told.into_iter().map(|(lower, spacing, count)| Told { lower, spacing, count });
-            let near = sane.into_iter().map(|(halved, lower, count)| Told {
+            let odd = told.into_iter().map(|(lower, spacing, count)| GridDescription { lower, spacing, count });
+            let near = sane.into_iter().map(|(halved, lower, count)| GridDescription {
                 lower: [f64::from(lower) / 2.0; 3],
                 spacing: [0.5f64.powi(halved.cast_signed()); 3],
                 count: [count; 3],
             });
             for told in [odd.clone().chain(near.clone()).collect::<Vec<_>>(), near.collect()] {
-                let Ok(grids) = Grids::new(&told, centering, 8) else { continue };
+                let Ok(grids) = MeshGrids::new(&told, centering, 8) else { continue };
                 for tier in &grids.tiers {
-                    let fits = |g: &Placed| (0..3).all(|a| g.low[a] < g.high[a] && g.high[a] <= tier.shape[a]);
+                    let fits = |g: &LatticeGrid| (0..3).all(|a| g.low[a] < g.high[a] && g.high[a] <= tier.shape[a]);
                     prop_assert!(tier.grids.iter().all(fits));
                 }
             }
         }
     }
 
-    fn told(lower: [f64; 3], spacing: f64, count: [u64; 3]) -> Told {
-        Told { lower, spacing: [spacing; 3], count }
+    fn told(lower: [f64; 3], spacing: f64, count: [u64; 3]) -> GridDescription {
+        GridDescription { lower, spacing: [spacing; 3], count }
     }
 
     #[test]
     fn grids_lie_on_the_lattices_of_their_levels_the_finest_first() {
         let base = told([-1.0; 3], 0.25, [8; 3]);
         let fine = told([-0.5, 0.0, 0.0], 0.125, [4, 6, 8]);
-        let grids = Grids::new(&[base, fine], Centering::Cells, 4).unwrap();
+        let grids = MeshGrids::new(&[base, fine], Centering::Cells, 4).unwrap();
         assert_eq!(grids.tiers.iter().map(|t| t.shape).collect::<Vec<_>>(), [[16; 3], [8; 3]]);
         assert_eq!(
             grids.tiers[0].grids,
-            [Placed { number: 1, low: [4, 8, 8], high: [8, 14, 16], first: [4, 8, 8] }]
+            [LatticeGrid { number: 1, low: [4, 8, 8], high: [8, 14, 16], first: [4, 8, 8] }]
         );
         assert_eq!((grids.step(0), grids.factor(1)), ([2; 3], [2.0; 3]));
         assert_eq!(grids.world_from_voxel(0).apply([0.0; 3]), [-0.9375; 3]);
@@ -416,7 +420,7 @@ mod tests {
     fn vertices_of_a_coarse_level_are_also_vertices_of_the_finer() {
         let base = told([0.0; 3], 8.0, [5; 3]);
         let fine = told([8.0; 3], 4.0, [5; 3]);
-        let grids = Grids::new(&[base, fine], Centering::Vertices, 8).unwrap();
+        let grids = MeshGrids::new(&[base, fine], Centering::Vertices, 8).unwrap();
         assert_eq!(grids.tiers.iter().map(|t| t.shape).collect::<Vec<_>>(), [[9; 3], [5; 3]]);
         assert_eq!(grids.tiers[0].grids[0].low, [2; 3]);
         assert_eq!(grids.world_from_voxel(0).apply([2.0; 3]), [8.0; 3]);
@@ -424,7 +428,9 @@ mod tests {
 
     #[test]
     fn what_is_no_mesh_is_told() {
-        let new = |told: &[Told]| Grids::new(told, Centering::Cells, 4).map(|_| ()).unwrap_err().to_string();
+        let new = |told: &[GridDescription]| {
+            MeshGrids::new(told, Centering::Cells, 4).map(|_| ()).unwrap_err().to_string()
+        };
         let base = told([0.0; 3], 1.0, [8; 3]);
         assert!(new(&[]).contains("found none"));
         assert!(new(&[base, told([0.3; 3], 0.5, [2; 3])]).contains("lattice"));
@@ -440,7 +446,7 @@ mod tests {
     fn levels_too_large_to_be_described_are_left_out() {
         let base = told([0.0; 3], 1.0, [256; 3]);
         let deep = told([0.0; 3], 1.0 / f64::from(1 << 20), [16; 3]);
-        let grids = Grids::new(&[base, told([0.0; 3], 0.5, [16; 3]), deep], Centering::Cells, 8).unwrap();
+        let grids = MeshGrids::new(&[base, told([0.0; 3], 0.5, [16; 3]), deep], Centering::Cells, 8).unwrap();
         assert_eq!((grids.left_out, grids.tiers[0].shape), (1, [512; 3]));
     }
 }

@@ -28,10 +28,10 @@ use array::{
     Region, Result, Selection,
 };
 
-use self::composite::{Place, Reader, is_interpolated};
-use self::corners::Corners;
-use self::grids::Grids;
-use self::table::Table;
+use self::composite::{CompositeReader, GridLocation, is_interpolated};
+use self::corners::CornerLattice;
+use self::grids::MeshGrids;
+use self::table::GridTable;
 use crate::{Access, Cancel, FileBytes, Format, OpenOptions, formats::common::describe, formats::hdf5};
 
 pub(crate) use self::enzo::{open as open_enzo, recognizes as is_enzo};
@@ -42,7 +42,7 @@ const MAX_FILES: usize = 1_024;
 const MAX_LISTED: usize = 65_536;
 
 /// One field of a mesh.
-struct Field {
+struct MeshField {
     name: String,
     dtype: DType,
     units: String,
@@ -50,33 +50,33 @@ struct Field {
     /// The axis of its times; `None` where it has but one, and no such axis.
     time: Option<Axis>,
     /// Time by time, one at least; levels are the same at all.
-    steps: Vec<Step>,
+    steps: Vec<MeshStep>,
 }
 
 /// A field at one time.
-struct Step {
-    grids: Arc<Grids>,
+struct MeshStep {
+    grids: Arc<MeshGrids>,
     /// By the grid's number.
-    places: Vec<Place>,
+    places: Vec<GridLocation>,
 }
 
-impl Field {
+impl MeshField {
     /// The first one's grids: levels, and where they lie.
-    fn grids(&self) -> &Grids {
+    fn grids(&self) -> &MeshGrids {
         &self.steps[0].grids
     }
 
     /// The lattice of a first look at the corners of blocks, after the mesh's levels; `None` where there is none to gain.
-    fn corners(&self, files: &[Arc<dyn Format>]) -> Option<Corners> {
-        let Step { grids, places } = &self.steps[0];
+    fn corners(&self, files: &[Arc<dyn Format>]) -> Option<CornerLattice> {
+        let MeshStep { grids, places } = &self.steps[0];
         // Of a chunk, a corner costs as much as all of it.
-        let is_flat = |place: &Place| {
+        let is_flat = |place: &GridLocation| {
             files.get(place.file).is_some_and(|file| file.access(place.array) == Access::Flat)
         };
-        Corners::of(grids).filter(|_| places.iter().all(is_flat))
+        CornerLattice::of(grids).filter(|_| places.iter().all(is_flat))
     }
 
-    fn describe(&self, corners: Option<&Corners>) -> ArrayInfo {
+    fn describe(&self, corners: Option<&CornerLattice>) -> ArrayInfo {
         let grids = self.grids();
         let axes = ["z", "y", "x"].iter().zip([AxisKind::Z, AxisKind::Y, AxisKind::X]).enumerate();
         let axes: Vec<Axis> = axes
@@ -146,11 +146,11 @@ impl Field {
 pub(crate) struct Amr {
     dataset: Arc<Dataset>,
     files: Vec<Arc<dyn Format>>,
-    fields: Vec<Field>,
+    fields: Vec<MeshField>,
     /// Beside them.
-    corners: Vec<Option<Corners>>,
+    corners: Vec<Option<CornerLattice>>,
     /// Arrays after them.
-    tables: Vec<Table>,
+    tables: Vec<GridTable>,
     /// Says where grids lie; must stay as it was.
     index: Option<Arc<FileBytes>>,
     /// Whether arrays after these are those of the only file.
@@ -159,8 +159,8 @@ pub(crate) struct Amr {
 
 impl Amr {
     /// A mesh that lies in several files.
-    fn of_files(name: &str, format: &str, files: Vec<Arc<dyn Format>>, mut fields: Vec<Field>) -> Self {
-        let tables = Table::of_fields(&mut fields);
+    fn of_files(name: &str, format: &str, files: Vec<Arc<dyn Format>>, mut fields: Vec<MeshField>) -> Self {
+        let tables = GridTable::of_fields(&mut fields);
         let stored: Vec<_> = files.iter().map(|file| file.dataset()).collect();
         let ids = stored.iter().map(|dataset| dataset.id.0.to_le_bytes());
         let corners: Vec<_> = fields.iter().map(|field| field.corners(&files)).collect();
@@ -179,9 +179,9 @@ impl Amr {
     }
 
     /// The fields of a mesh in front of the arrays of the file in which they are stored.
-    fn before_stored(file: Arc<dyn Format>, mut fields: Vec<Field>, warning: Option<String>) -> Self {
+    fn before_stored(file: Arc<dyn Format>, mut fields: Vec<MeshField>, warning: Option<String>) -> Self {
         fields.iter_mut().for_each(|field| field.name = format!("amr/{}", field.name));
-        let tables = Table::of_fields(&mut fields);
+        let tables = GridTable::of_fields(&mut fields);
         let mut dataset = Dataset::clone(&file.dataset());
         let files = vec![file];
         let corners: Vec<_> = fields.iter().map(|field| field.corners(&files)).collect();
@@ -198,7 +198,7 @@ impl Amr {
         self.index = Some(index);
     }
 
-    fn table(&self, array: u32) -> Option<&Table> {
+    fn table(&self, array: u32) -> Option<&GridTable> {
         self.tables.get((array as usize).checked_sub(self.fields.len())?)
     }
 
@@ -214,13 +214,21 @@ impl Amr {
     }
 }
 
-fn described(fields: &[Field], corners: &[Option<Corners>], tables: &[Table]) -> Vec<ArrayInfo> {
+fn described(
+    fields: &[MeshField],
+    corners: &[Option<CornerLattice>],
+    tables: &[GridTable],
+) -> Vec<ArrayInfo> {
     let fields = fields.iter().zip(corners).map(|(field, corners)| field.describe(corners.as_ref()));
-    fields.chain(tables.iter().map(Table::describe)).collect()
+    fields.chain(tables.iter().map(GridTable::describe)).collect()
 }
 
 /// A selection of a field at its times: the elements in space of each, and where they go.
-fn by_time(field: &Field, selection: &Selection, into: Region) -> Result<Vec<(usize, Selection, Region)>> {
+fn by_time(
+    field: &MeshField,
+    selection: &Selection,
+    into: Region,
+) -> Result<Vec<(usize, Selection, Region)>> {
     let Some((times, space)) = selection.ranges().split_first().filter(|_| field.time.is_some()) else {
         return Ok(vec![(0, selection.clone(), into)]);
     };
@@ -284,9 +292,9 @@ impl Format for Amr {
         }
         let corners = self.corners.get(array as usize).and_then(Option::as_ref);
         let read = |step: usize, selection: &Selection, into: Region| {
-            let Step { grids, places } =
+            let MeshStep { grids, places } =
                 field.steps.get(step).ok_or_else(|| Error::internal("a time beyond all"))?;
-            let reader = Reader { files: &self.files, grids, places, dtype: field.dtype, cancel };
+            let reader = CompositeReader { files: &self.files, grids, places, dtype: field.dtype, cancel };
             match corners.filter(|_| usize::from(level) == grids.tiers.len()) {
                 Some(corners) => corners.read(&reader, selection, into),
                 None => reader.read(usize::from(level), selection, into),

@@ -10,19 +10,19 @@ use array::{
     Result, Selection,
 };
 
-use super::grids::Grids;
-use super::{Field, Step};
+use super::grids::MeshGrids;
+use super::{MeshField, Step};
 use crate::formats::common::describe;
 
 /// Table of the grids of a mesh: its name, and one row per grid, the coarsest level first.
-pub(super) struct Table {
+pub(super) struct GridTable {
     name: String,
     /// Row by row.
     values: Vec<f64>,
 }
 
-impl Table {
-    fn of(grids: &Grids, name: String) -> Self {
+impl GridTable {
+    fn of(grids: &MeshGrids, name: String) -> Self {
         let tiers = (0..grids.tiers.len()).rev();
         let row = |(tier, low, high): (usize, [u64; 3], [u64; 3])| {
             let [lower, upper] = grids.corners(tier, low, high);
@@ -34,10 +34,10 @@ impl Table {
     }
 
     /// The tables of fields, which are told which is theirs; fields on the same grids share one.
-    pub(super) fn of_fields(fields: &mut [Field]) -> Vec<Self> {
+    pub(super) fn of_fields(fields: &mut [MeshField]) -> Vec<Self> {
         let mut tables: Vec<Self> = Vec::new();
         // Most fields of a file share their grids; those of several files may have equal ones.
-        let mut known: Vec<(Arc<Grids>, String)> = Vec::new();
+        let mut known: Vec<(Arc<MeshGrids>, String)> = Vec::new();
         for field in fields {
             // A table is of one time: of grids that move there is none.
             let Some(Step { grids, .. }) = field
@@ -61,7 +61,7 @@ impl Table {
     }
 
     /// The name of the table of grids, which is made where there is no equal one.
-    fn among(tables: &mut Vec<Self>, grids: &Grids) -> String {
+    fn among(tables: &mut Vec<Self>, grids: &MeshGrids) -> String {
         let name = match tables.len() {
             0 => "amr/grids".to_owned(),
             more => format!("amr/grids{}", more + 1),

@@ -8,7 +8,7 @@ use array::{
 use futures::StreamExt;
 use proptest::prelude::*;
 
-use super::grids::{Centering, Told};
+use super::grids::{Centering, GridDescription};
 use super::*;
 use crate::formats::hdf5::{NewHdf5, create_hdf5};
 use crate::{ByteStore, FormatSource, IoCounts, open, open_format};
@@ -16,7 +16,7 @@ use crate::{ByteStore, FormatSource, IoCounts, open, open_format};
 /// Grids whose values follow from where they lie.
 struct Made {
     dataset: Arc<Dataset>,
-    told: Vec<Told>,
+    told: Vec<GridDescription>,
     centering: Centering,
     value: fn([f64; 3]) -> f64,
 }
@@ -39,7 +39,7 @@ impl Format for Made {
         mut into: Region,
         _cancel: &Cancel,
     ) -> Result<()> {
-        let Told { lower, spacing, count } = self.told[array as usize];
+        let GridDescription { lower, spacing, count } = self.told[array as usize];
         selection.check(&count)?;
         let middle = if self.centering == Centering::Cells { 0.5 } else { 0.0 };
         let [z, y, x] = [0, 1, 2].map(|axis| {
@@ -57,7 +57,7 @@ impl Format for Made {
 }
 
 /// A mesh of these grids.
-fn mesh(told: Vec<Told>, centering: Centering, value: fn([f64; 3]) -> f64) -> Result<Amr> {
+fn mesh(told: Vec<GridDescription>, centering: Centering, value: fn([f64; 3]) -> f64) -> Result<Amr> {
     let dtype: DType = "f8".parse()?;
     let axes = || describe::guessed_axes(3);
     let arrays = told.iter().map(|grid| describe::array("grid", dtype, axes(), &grid.count, None)).collect();
@@ -72,12 +72,13 @@ fn mesh(told: Vec<Told>, centering: Centering, value: fn([f64; 3]) -> f64) -> Re
         warnings: Vec::new(),
         groups: Vec::new(),
     };
-    let grids = Arc::new(Grids::new(&told, centering, 8)?);
-    let places = (0u32..).take(told.len()).map(|array| Place { file: 0, array, entry: None }).collect();
+    let grids = Arc::new(MeshGrids::new(&told, centering, 8)?);
+    let places =
+        (0u32..).take(told.len()).map(|array| GridLocation { file: 0, array, entry: None }).collect();
     let name = "rho".to_owned();
-    let steps = vec![Step { grids, places }];
+    let steps = vec![MeshStep { grids, places }];
     let (units, attributes) = (String::new(), Attributes::new());
-    let field = Field { name, dtype, units, attributes, time: None, steps };
+    let field = MeshField { name, dtype, units, attributes, time: None, steps };
     let file: Arc<dyn Format> = Arc::new(Made { dataset: Arc::new(dataset), told, centering, value });
     Ok(Amr::of_files("mesh", "test", vec![file], vec![field]))
 }
@@ -97,13 +98,13 @@ fn linear([z, y, x]: [f64; 3]) -> f64 {
 }
 
 /// Grids of three levels over a domain of 8 cells of size 1 from -4 on, at random places.
-fn told(centering: Centering) -> impl Strategy<Value = Vec<Told>> {
+fn told(centering: Centering) -> impl Strategy<Value = Vec<GridDescription>> {
     let beyond = u64::from(centering == Centering::Vertices);
-    let base = Told { lower: [-4.0; 3], spacing: [1.0; 3], count: [8 + beyond; 3] };
+    let base = GridDescription { lower: [-4.0; 3], spacing: [1.0; 3], count: [8 + beyond; 3] };
     let grid = |cells: u64, spacing: f64| {
         let along = (0..cells, 1..cells).prop_map(move |(low, count)| (low, count.min(cells - low)));
         #[expect(clippy::cast_precision_loss, reason = "small")]
-        [along.clone(), along.clone(), along].prop_map(move |at| Told {
+        [along.clone(), along.clone(), along].prop_map(move |at| GridDescription {
             lower: at.map(|(low, _)| low as f64 * spacing - 4.0),
             spacing: [spacing; 3],
             count: at.map(|(_, count)| count),
@@ -174,8 +175,8 @@ proptest! {
 
 #[tokio::test]
 async fn keeps_the_promises_of_a_source_and_says_what_is_not_covered() {
-    let base = Told { lower: [0.0; 3], spacing: [1.0; 3], count: [64; 3] };
-    let fine = Told { lower: [10.0; 3], spacing: [0.5; 3], count: [20; 3] };
+    let base = GridDescription { lower: [0.0; 3], spacing: [1.0; 3], count: [64; 3] };
+    let fine = GridDescription { lower: [10.0; 3], spacing: [0.5; 3], count: [20; 3] };
     let amr = Arc::new(mesh(vec![base, fine], Centering::Cells, linear).unwrap());
     let dataset = amr.dataset();
     let source = FormatSource::new(amr);
@@ -229,8 +230,8 @@ fn grids_of(format: &dyn Format, field: u32) -> Vec<array::GridBox> {
 
 #[test]
 fn where_grids_lie_is_an_array_of_its_own() {
-    let base = Told { lower: [0.0; 3], spacing: [1.0; 3], count: [64; 3] };
-    let fine = Told { lower: [10.0, 11.0, 12.0], spacing: [0.5; 3], count: [20, 16, 12] };
+    let base = GridDescription { lower: [0.0; 3], spacing: [1.0; 3], count: [64; 3] };
+    let fine = GridDescription { lower: [10.0, 11.0, 12.0], spacing: [0.5; 3], count: [20, 16, 12] };
     for (centering, shrinks) in [(Centering::Cells, 0.0), (Centering::Vertices, 1.0)] {
         let amr = mesh(vec![fine, base], centering, linear).unwrap();
         let grids = grids_of(&amr, 0);
@@ -336,14 +337,14 @@ async fn real_meshes_keep_the_promises_of_sources_with_the_levels_that_are_added
 }
 
 /// Blocks of `count` cells of size 1 that tile a domain, in an order of no meaning.
-fn blocks(along: [u64; 3], count: [u64; 3]) -> Vec<Told> {
+fn blocks(along: [u64; 3], count: [u64; 3]) -> Vec<GridDescription> {
     let all = along.iter().product::<u64>();
     let told = |number: u64| {
         let number = (number * 7 + 3) % all;
         let at = [number / (along[1] * along[2]), number / along[2] % along[1], number % along[2]];
         #[expect(clippy::cast_precision_loss, reason = "small")]
         let lower = [0, 1, 2].map(|axis| (at[axis] * count[axis]) as f64);
-        Told { lower, spacing: [1.0; 3], count }
+        GridDescription { lower, spacing: [1.0; 3], count }
     };
     (0..all).map(told).collect()
 }
@@ -389,21 +390,21 @@ fn each_sample_of_the_corners_is_the_outermost_cell_of_a_block() {
 #[expect(clippy::cast_precision_loss, reason = "small")]
 fn between_blocks_that_are_not_alike_corners_are_interpolated() {
     // 70 vertices along z in parts of 30, 22 and 18, which overlap by nothing.
-    let part = |low: u64, count: u64| Told {
+    let part = |low: u64, count: u64| GridDescription {
         lower: [low as f64, 0.0, 0.0],
         spacing: [1.0; 3],
         count: [count, 20, 20],
     };
     let told = [part(0, 30), part(30, 22), part(52, 18)];
-    let beside = told.map(|t| Told { lower: [t.lower[0], 20.0, 0.0], ..t });
+    let beside = told.map(|t| GridDescription { lower: [t.lower[0], 20.0, 0.0], ..t });
     let amr = mesh([told, beside].concat(), Centering::Vertices, linear).unwrap();
     let info = &amr.dataset().arrays[0];
     assert!(
         !info.levels.iter().any(|level| level.origin == LevelOrigin::Corners),
         "too few corners to be a look"
     );
-    let more: Vec<Told> = (0..12u64)
-        .flat_map(|y| told.map(|t| Told { lower: [t.lower[0], (20 * y) as f64, 0.0], ..t }))
+    let more: Vec<GridDescription> = (0..12u64)
+        .flat_map(|y| told.map(|t| GridDescription { lower: [t.lower[0], (20 * y) as f64, 0.0], ..t }))
         .collect();
     let amr = mesh(more, Centering::Vertices, linear).unwrap();
     let level = corner_level(&amr, 0);
@@ -431,7 +432,7 @@ fn small_meshes_and_single_blocks_have_no_level_of_corners() {
 #[tokio::test]
 async fn a_level_of_corners_comes_after_made_levels_and_is_kept() {
     let dir = tempfile::tempdir().unwrap();
-    let told: Vec<Told> = blocks([5, 4, 6], [16; 3]);
+    let told: Vec<GridDescription> = blocks([5, 4, 6], [16; 3]);
     let amr: Arc<dyn Format> = Arc::new(mesh(told, Centering::Cells, linear).unwrap());
     let options = OpenOptions { side_dir: Some(dir.path().to_owned()), ..OpenOptions::default() };
     let source = Arc::new(crate::Levels::new(FormatSource::new(Arc::clone(&amr)), &options));
@@ -577,7 +578,7 @@ fn corners_of_flash_are_those_that_its_blocks_have() {
 fn integers_between_grids_are_those_of_the_nearest_coarser_sample() {
     let places = |axis: [f64; 3]| {
         let places = axis.into_iter();
-        composite::Between::new(places, 3)
+        composite::AxisInterpolation::new(places, 3)
     };
     let axes = [places([0.0, 0.0, 0.0]), places([0.0, 0.25, 0.75]), places([0.5, 1.0, 1.75])];
     let coarse: Vec<u8> = (0..6u8).collect();
