@@ -35,11 +35,11 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 #[derive(Debug)]
 pub(super) struct Archive {
     file: Arc<FileBytes>,
-    members: BTreeMap<String, Member>,
+    members: BTreeMap<String, ArchiveMember>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Member {
+struct ArchiveMember {
     /// Place of its own header.
     header: u64,
     packed_bytes: u64,
@@ -188,7 +188,7 @@ fn list_place(file: &FileBytes) -> Result<(u64, u64, u64)> {
 }
 
 /// One entry of the list, and what follows it.
-fn entry(list: &[u8]) -> Result<(String, Member, &[u8])> {
+fn entry(list: &[u8]) -> Result<(String, ArchiveMember, &[u8])> {
     let cut_short = || corrupt("a list of its members that is cut short");
     let (head, after) = list.split_at_checked(ENTRY_BYTES).ok_or_else(cut_short)?;
     if !head.starts_with(b"PK\x01\x02") {
@@ -208,7 +208,7 @@ fn entry(list: &[u8]) -> Result<(String, Member, &[u8])> {
     let [size_bytes, packed_bytes, header] = sizes;
     let (method, is_encrypted) = (two(head, 10), two(head, 8) & 1 == 1);
     let name = String::from_utf8_lossy(name).trim_start_matches('/').to_owned();
-    Ok((name, Member { header, packed_bytes, size_bytes, method, is_encrypted }, after))
+    Ok((name, ArchiveMember { header, packed_bytes, size_bytes, method, is_encrypted }, after))
 }
 
 fn extra_field(mut extra: &[u8], number: u16) -> Option<&[u8]> {
@@ -224,12 +224,13 @@ fn extra_field(mut extra: &[u8], number: u16) -> Option<&[u8]> {
 }
 
 /// The members of the only folder there is, where the store's documents are not at the top.
-fn without_folder(members: BTreeMap<String, Member>) -> BTreeMap<String, Member> {
+fn without_folder(members: BTreeMap<String, ArchiveMember>) -> BTreeMap<String, ArchiveMember> {
     let is_store = DOCUMENTS.iter().any(|name| members.contains_key(*name));
     let first = members.keys().find(|name| !name.starts_with("__MACOSX/"));
     let folder = first.and_then(|name| name.split_once('/')).map(|(folder, _)| format!("{folder}/"));
     let Some(folder) = folder.filter(|_| !is_store) else { return members };
-    let inside = |(name, member): (&String, &Member)| Some((name.strip_prefix(&folder)?.to_owned(), *member));
+    let inside =
+        |(name, member): (&String, &ArchiveMember)| Some((name.strip_prefix(&folder)?.to_owned(), *member));
     members.iter().filter_map(inside).collect()
 }
 

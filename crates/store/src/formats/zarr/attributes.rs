@@ -71,19 +71,19 @@ const MAX_STORE_BYTES: usize = 32 << 20;
 const MAX_NAMED: usize = 20;
 
 /// Attributes of a store, as far as there is room for them.
-pub(super) struct Reader {
+pub(super) struct AttributeReader {
     left_bytes: usize,
     /// Attributes that were left out, and why.
     pub(super) left_out: Vec<String>,
 }
 
-impl Default for Reader {
+impl Default for AttributeReader {
     fn default() -> Self {
         Self { left_bytes: MAX_STORE_BYTES, left_out: Vec::new() }
     }
 }
 
-impl Reader {
+impl AttributeReader {
     /// Attributes as a description has them, of the group or array at `path`.
     pub(super) fn read(&mut self, path: &str, map: &Map<String, Value>) -> Attributes {
         let mut all = Attributes::new();
@@ -210,7 +210,7 @@ mod tests {
     fn bare_words_are_numbers_and_texts_stay_texts() {
         let text = br#"{"a": NaN, "b": [1, -Infinity], "c": "NaN", "d": {"e": [NaN, "x\"NaN"]}}"#;
         let value: Value = serde_json::from_slice(&quoted(text)).unwrap();
-        let mut reader = Reader::default();
+        let mut reader = AttributeReader::default();
         let found = reader.read("", &map(value));
         assert!(matches!(found["a"], Attribute::Number(Scalar::Float(v), None) if v.is_nan()));
         assert_eq!(

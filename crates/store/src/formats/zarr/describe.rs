@@ -8,13 +8,15 @@ use array::{
     Group, LeftOut, Level, LevelOrigin, Meaning, Result, Scalar, Selection, Storage, Target, choose_blocks,
 };
 
-use super::attributes::{DIMENSIONS, Reader, cf_values, fill_attribute, fill_v2, say_fill, with_fill};
+use super::attributes::{
+    AttributeReader, DIMENSIONS, cf_values, fill_attribute, fill_v2, say_fill, with_fill,
+};
 use super::directory::Directory;
-use super::filters::{NOT_A_TIME, Reading, TimeType};
+use super::filters::{ElementReading, NOT_A_TIME, TimeType};
 use super::identity;
-use super::nodes::{Kind, Node, Nodes, join};
-use super::ome::{self, Pyramid};
-use super::stored::{MAX_TEXT_CHUNKS, Stored};
+use super::nodes::{NodeKind, ZarrNode, ZarrNodes, join};
+use super::ome::{self, Multiscale};
+use super::stored::{MAX_TEXT_CHUNKS, ZarrArray};
 use crate::cache::chunk_cache::ChunkStore;
 use crate::{Cancel, Scratch, formats::common::cf, formats::common::describe, formats::common::text};
 
@@ -22,9 +24,9 @@ use crate::{Cancel, Scratch, formats::common::cf, formats::common::describe, for
 const MAX_SAMPLES: usize = 4 << 20;
 
 /// A description and what is behind it.
-pub(super) struct Described {
+pub(super) struct DescribedStore {
     pub(super) dataset: Dataset,
-    pub(super) stored: Vec<Stored>,
+    pub(super) stored: Vec<ZarrArray>,
     /// Per array and level: number of the stored array.
     pub(super) levels: Vec<Vec<usize>>,
 }
@@ -33,9 +35,13 @@ pub(super) struct Described {
 ///
 /// # Errors
 /// `Stale` when chunks change meanwhile; what cannot be served is left out.
-pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes, scratch: &Scratch) -> Result<Described> {
+pub(super) fn describe(
+    directory: &Arc<Directory>,
+    nodes: ZarrNodes,
+    scratch: &Scratch,
+) -> Result<DescribedStore> {
     let name = directory.root().file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut attributes = Reader::default();
+    let mut attributes = AttributeReader::default();
     let said = group_attributes(&nodes, &mut attributes);
     let dataset = Dataset {
         // Given when the arrays are known.
@@ -49,8 +55,8 @@ pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes, scratch: &Scrat
         warnings: nodes.warnings.clone(),
         groups: groups(&nodes),
     };
-    let described = Described { dataset, stored: Vec::new(), levels: Vec::new() };
-    let mut builder = Builder {
+    let described = DescribedStore { dataset, stored: Vec::new(), levels: Vec::new() };
+    let mut builder = DatasetBuilder {
         nodes: &nodes,
         described,
         by_path: BTreeMap::new(),
@@ -75,9 +81,9 @@ pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes, scratch: &Scrat
 }
 
 /// Those of the root by their names, those of groups with the group's path before.
-fn group_attributes(nodes: &Nodes, reader: &mut Reader) -> Attributes {
-    let groups = nodes.by_path.iter().filter(|(path, node)| node.kind == Kind::Group || path.is_empty());
-    let of_group = |(path, node): (&String, &Node)| {
+fn group_attributes(nodes: &ZarrNodes, reader: &mut AttributeReader) -> Attributes {
+    let groups = nodes.by_path.iter().filter(|(path, node)| node.kind == NodeKind::Group || path.is_empty());
+    let of_group = |(path, node): (&String, &ZarrNode)| {
         let named = |(name, value): (String, Attribute)| (join(path, &name), value);
         reader.read(path, &node.attributes).into_iter().map(named).collect::<Vec<_>>()
     };
@@ -85,12 +91,12 @@ fn group_attributes(nodes: &Nodes, reader: &mut Reader) -> Attributes {
 }
 
 /// All of them, whether or not they hold anything.
-fn groups(nodes: &Nodes) -> Vec<Group> {
-    let groups = nodes.by_path.iter().filter(|(_, node)| node.kind == Kind::Group);
+fn groups(nodes: &ZarrNodes) -> Vec<Group> {
+    let groups = nodes.by_path.iter().filter(|(_, node)| node.kind == NodeKind::Group);
     groups.map(|(path, _)| Group { path: path.clone(), ..Group::default() }).collect()
 }
 
-fn format_name(nodes: &Nodes) -> String {
+fn format_name(nodes: &ZarrNodes) -> String {
     let pyramid = nodes.by_path.values().any(|n| !ome::pyramids(&n.attributes).is_empty());
     if pyramid { "OME-Zarr".into() } else { "Zarr".into() }
 }
@@ -104,9 +110,9 @@ struct ArrayMember<'a> {
     number: usize,
 }
 
-struct Builder<'a> {
-    nodes: &'a Nodes,
-    described: Described,
+struct DatasetBuilder<'a> {
+    nodes: &'a ZarrNodes,
+    described: DescribedStore,
     /// Numbers of stored arrays that are all of an array.
     by_path: BTreeMap<&'a str, usize>,
     /// All stored arrays.
@@ -116,22 +122,22 @@ struct Builder<'a> {
     /// Paths that belong to pyramids, of labels or not.
     pyramids: BTreeSet<(String, bool)>,
     samples_left: usize,
-    attributes: Reader,
+    attributes: AttributeReader,
     scratch: &'a Scratch,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> DatasetBuilder<'a> {
     fn open_arrays(&mut self, directory: &Arc<Directory>) {
         let mut text_chunks = MAX_TEXT_CHUNKS;
-        for (path, node) in self.nodes.by_path.iter().filter(|(_, n)| n.kind != Kind::Group) {
-            match Stored::open_all(directory, path, &node.kind, self.scratch, &mut text_chunks) {
+        for (path, node) in self.nodes.by_path.iter().filter(|(_, n)| n.kind != NodeKind::Group) {
+            match ZarrArray::open_all(directory, path, &node.kind, self.scratch, &mut text_chunks) {
                 Ok(all) => {
                     for (reading, stored) in all {
                         let number = self.described.stored.len();
                         if reading.ending.is_empty() {
                             self.by_path.insert(path, number);
                         }
-                        let Reading { ending, time, .. } = reading;
+                        let ElementReading { ending, time, .. } = reading;
                         self.parts.push(ArrayMember { path, ending, time, number });
                         self.described.stored.push(stored);
                     }
@@ -146,7 +152,7 @@ impl<'a> Builder<'a> {
     }
 
     fn add_pyramids(&mut self) {
-        for (path, node) in self.nodes.by_path.iter().filter(|(_, n)| n.kind == Kind::Group) {
+        for (path, node) in self.nodes.by_path.iter().filter(|(_, n)| n.kind == NodeKind::Group) {
             for (number, pyramid) in ome::pyramids(&node.attributes).into_iter().enumerate() {
                 self.add_pyramid(path, node, number, pyramid);
             }
@@ -154,7 +160,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Levels that are missing, larger than the first, or of another type or number of axes or channels are left out with a warning.
-    fn add_pyramid(&mut self, path: &str, node: &Node, number: usize, mut pyramid: Pyramid) {
+    fn add_pyramid(&mut self, path: &str, node: &ZarrNode, number: usize, mut pyramid: Multiscale) {
         let labels = ome::is_label(&node.attributes);
         let mut stored = Vec::new();
         let mut levels = std::mem::take(&mut pyramid.levels);
@@ -217,7 +223,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Whether an array can be a level of the pyramid whose first level is another one.
-    fn is_level(&self, level: usize, first: usize, pyramid: &Pyramid) -> bool {
+    fn is_level(&self, level: usize, first: usize, pyramid: &Multiscale) -> bool {
         let [Some(level), Some(first)] = [level, first].map(|n| self.described.stored.get(n)) else {
             return false;
         };
@@ -233,7 +239,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A group's path, at the root the pyramid's own name; never the path of a stored array.
-    fn pyramid_name(&self, path: &str, number: usize, pyramid: &Pyramid) -> String {
+    fn pyramid_name(&self, path: &str, number: usize, pyramid: &Multiscale) -> String {
         let mut name = match (path, number) {
             ("", 0) => pyramid.name.clone().unwrap_or_else(|| "image".into()),
             ("", _) => pyramid.name.clone().unwrap_or_else(|| format!("image{number}")),
@@ -248,8 +254,8 @@ impl<'a> Builder<'a> {
         name
     }
 
-    fn pyramid_info(&self, name: String, pyramid: &Pyramid, stored: &[usize]) -> ArrayInfo {
-        let arrays: Vec<&Stored> = stored.iter().filter_map(|&n| self.described.stored.get(n)).collect();
+    fn pyramid_info(&self, name: String, pyramid: &Multiscale, stored: &[usize]) -> ArrayInfo {
+        let arrays: Vec<&ZarrArray> = stored.iter().filter_map(|&n| self.described.stored.get(n)).collect();
         let first = arrays[0];
         let axes = pyramid.axes(first.shape().len());
         let kinds: Vec<_> = axes.iter().map(|a| a.kind).collect();
@@ -285,7 +291,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn array_info(&mut self, path: &str, node: &Node, number: usize) -> ArrayInfo {
+    fn array_info(&mut self, path: &str, node: &ZarrNode, number: usize) -> ArrayInfo {
         let stored = &self.described.stored[number];
         let (shape, chunk) = (stored.shape().to_vec(), stored.chunk.clone());
         if stored.is_text() {
@@ -334,7 +340,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Texts: nothing is decoded or drawn, and no axis is space.
-    fn text_info(&mut self, path: &str, node: &Node, number: usize) -> ArrayInfo {
+    fn text_info(&mut self, path: &str, node: &ZarrNode, number: usize) -> ArrayInfo {
         let stored = &self.described.stored[number];
         let (shape, chunk) = (stored.shape().to_vec(), stored.chunk.clone());
         let names = dimension_names(node).filter(|names| names.len() + 1 == shape.len()).unwrap_or_default();
@@ -357,7 +363,7 @@ impl<'a> Builder<'a> {
         cf::Dimension { name: name.to_owned(), coordinate }
     }
 
-    fn coordinate(&mut self, number: usize, node: &Node) -> Option<cf::Coordinate> {
+    fn coordinate(&mut self, number: usize, node: &ZarrNode) -> Option<cf::Coordinate> {
         let stored = self.described.stored.get(number)?;
         let &[count] = stored.shape() else { return None };
         let values = cf_values(&node.attributes);
@@ -372,7 +378,7 @@ impl<'a> Builder<'a> {
 }
 
 /// The decoded values of a coordinate.
-fn samples(stored: &Stored, values: &cf::CfAttributes, scratch: &Scratch) -> Result<Vec<f64>> {
+fn samples(stored: &ZarrArray, values: &cf::CfAttributes, scratch: &Scratch) -> Result<Vec<f64>> {
     let (target, region) = Target::new(stored.shape(), stored.dtype.size_bytes())?;
     let whole = Selection::all(stored.shape());
     let chunks = ChunkStore::new(scratch.clone());
@@ -384,8 +390,8 @@ fn samples(stored: &Stored, values: &cf::CfAttributes, scratch: &Scratch) -> Res
 const MAX_CODECS_BYTES: usize = 8 << 10;
 
 /// Returns the document's fields on chunks and codecs, if they are short.
-fn stored_as(node: &Node) -> Option<serde_json::Value> {
-    let (Kind::ArrayV2(document) | Kind::ArrayV3(document)) = &node.kind else { return None };
+fn stored_as(node: &ZarrNode) -> Option<serde_json::Value> {
+    let (NodeKind::ArrayV2(document) | NodeKind::ArrayV3(document)) = &node.kind else { return None };
     let words = [
         "zarr_format",
         "data_type",
@@ -404,9 +410,9 @@ fn stored_as(node: &Node) -> Option<serde_json::Value> {
 
 /// Names of dimensions: xarray's attribute in version 2, a field of the metadata in version 3. What is no text, as `null`,
 /// names no dimension.
-fn dimension_names(node: &Node) -> Option<Vec<Option<String>>> {
+fn dimension_names(node: &ZarrNode) -> Option<Vec<Option<String>>> {
     let listed = match &node.kind {
-        Kind::ArrayV3(document) => {
+        NodeKind::ArrayV3(document) => {
             let names = document.get("dimension_names").filter(|names| names.is_array());
             names.or_else(|| node.attributes.get(DIMENSIONS))
         }
@@ -417,11 +423,11 @@ fn dimension_names(node: &Node) -> Option<Vec<Option<String>>> {
 
 /// Returns the fill value as xarray takes it: in version 2 that of the store, in version 3 an attribute, which is text for
 /// floats.
-fn fill_value(node: &Node, dtype: DType) -> Option<Scalar> {
+fn fill_value(node: &ZarrNode, dtype: DType) -> Option<Scalar> {
     match &node.kind {
-        Kind::ArrayV2(document) => fill_v2(document, dtype),
-        Kind::ArrayV3(_) => fill_attribute(&node.attributes, dtype),
-        Kind::Group => None,
+        NodeKind::ArrayV2(document) => fill_v2(document, dtype),
+        NodeKind::ArrayV3(_) => fill_attribute(&node.attributes, dtype),
+        NodeKind::Group => None,
     }
 }
 

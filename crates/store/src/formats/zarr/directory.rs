@@ -9,7 +9,7 @@ use array::{Error, ErrorKind, Result};
 
 use super::archive::Archive;
 use super::attributes::quoted;
-use super::states::States;
+use super::states::FileStates;
 use crate::io::byte_store::Stamp;
 use crate::{ByteStore, FileBytes};
 
@@ -95,13 +95,13 @@ impl StoredFile {
 
 /// Bytes of a file that are there, their number bounded, but not read yet.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct FileRange {
     pub(super) file: StoredFile,
     pub(super) offset: u64,
     pub(super) size_bytes: u64,
 }
 
-impl Place {
+impl FileRange {
     /// # Errors
     /// `Io`, `Stale`.
     pub(super) fn read(&self) -> Result<Vec<u8>> {
@@ -133,14 +133,14 @@ pub(super) struct Directory {
     /// Archive, where the store is one.
     archive: Option<Archive>,
     /// States of the files of chunks.
-    states: States,
+    states: FileStates,
 }
 
 impl Directory {
     /// # Errors
     /// `NotFound`, `Io`.
     pub(super) fn open(root: &Path) -> Result<Self> {
-        Ok(Self { root: std::fs::canonicalize(root)?, archive: None, states: States::default() })
+        Ok(Self { root: std::fs::canonicalize(root)?, archive: None, states: FileStates::default() })
     }
 
     /// An archive as a store.
@@ -149,7 +149,7 @@ impl Directory {
     /// `Corrupt` when it is none, `Io`.
     pub(super) fn of_archive(file: Arc<FileBytes>) -> Result<Self> {
         let root = file.path().to_owned();
-        Ok(Self { root, archive: Some(Archive::open(file)?), states: States::default() })
+        Ok(Self { root, archive: Some(Archive::open(file)?), states: FileStates::default() })
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -204,7 +204,7 @@ impl Directory {
     ///
     /// # Errors
     /// `Corrupt` when it has more than `most` bytes.
-    pub(super) fn object(&self, key: &str, most: u64) -> Result<Option<Place>> {
+    pub(super) fn object(&self, key: &str, most: u64) -> Result<Option<FileRange>> {
         let Some(file) = self.chunk_file(key)? else { return Ok(None) };
         let size_bytes = file.size_bytes();
         // Of a packed member the packed bytes are read as a whole too.
@@ -212,7 +212,7 @@ impl Directory {
         if largest > most {
             return Err(Error::corrupt(format!("expected at most {most} bytes, found {largest}")));
         }
-        Ok(Some(Place { file, offset: 0, size_bytes }))
+        Ok(Some(FileRange { file, offset: 0, size_bytes }))
     }
 
     /// A metadata document; `None` when there is none. Numbers that JSON has not are as [`quoted`] has them.

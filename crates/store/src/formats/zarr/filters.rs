@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::nested::Nested;
+use super::nested::NestedShards;
 use super::packing::{name, unshuffled};
 
 /// Longest fixed text of an element, and largest structure, bytes.
@@ -21,7 +21,7 @@ const CHARACTER_BYTES: usize = 4;
 
 /// Form of one element in a file, and what is made of it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Form {
+pub(super) enum ElementForm {
     /// A number.
     Number(DType),
     /// A number within an element of so many bytes.
@@ -34,7 +34,7 @@ pub(super) enum Form {
     Variable(usize),
 }
 
-impl Form {
+impl ElementForm {
     /// Bytes of an element in the file, where it says.
     fn item_bytes(&self) -> Option<usize> {
         match self {
@@ -70,8 +70,8 @@ impl Form {
 
 /// One way in which an element can be read: its form, what its name ends with, and units that its type says.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Reading {
-    pub(super) form: Form,
+pub(super) struct ElementReading {
+    pub(super) form: ElementForm,
     pub(super) ending: String,
     /// Units of time, the calendar's start, and a factor, of dates and durations.
     pub(super) time: Option<TimeType>,
@@ -93,11 +93,11 @@ pub(super) const NOT_A_TIME: i64 = i64::MIN;
 ///
 /// # Errors
 /// `Unsupported`, naming the type.
-pub(super) fn readings(document: &Value, is_v2: bool) -> Result<Vec<Reading>> {
+pub(super) fn readings(document: &Value, is_v2: bool) -> Result<Vec<ElementReading>> {
     let dtype = document.get(if is_v2 { "dtype" } else { "data_type" }).unwrap_or(&Value::Null);
     let all = if is_v2 { of_v2(dtype, has_text_filter(document)) } else { of_v3(dtype) };
     let all = all.ok_or_else(|| Error::unsupported(format!("element type `{}`", short(dtype))))?;
-    let fits = |r: &Reading| r.form.item_bytes().is_none_or(|n| (1..=MAX_ITEM_BYTES).contains(&n));
+    let fits = |r: &ElementReading| r.form.item_bytes().is_none_or(|n| (1..=MAX_ITEM_BYTES).contains(&n));
     if all.len() > MAX_MEMBERS || !all.iter().all(fits) {
         return Err(Error::unsupported(format!("element type of no or more than {MAX_ITEM_BYTES} bytes")));
     }
@@ -109,8 +109,8 @@ fn short(value: &Value) -> String {
     text.chars().take(80).collect()
 }
 
-fn one(form: Form) -> Reading {
-    Reading { form, ending: String::new(), time: None }
+fn one(form: ElementForm) -> ElementReading {
+    ElementReading { form, ending: String::new(), time: None }
 }
 
 fn has_text_filter(document: &Value) -> bool {
@@ -119,7 +119,7 @@ fn has_text_filter(document: &Value) -> bool {
 }
 
 /// numpy's names: `<f4`, `<U5`, `|S3`, `<M8[ns]`, `<c8`, and lists of them with names.
-fn of_v2(dtype: &Value, has_text_filter: bool) -> Option<Vec<Reading>> {
+fn of_v2(dtype: &Value, has_text_filter: bool) -> Option<Vec<ElementReading>> {
     if let Some(fields) = dtype.as_array() {
         return structure(fields.iter().map(|field| {
             let field = field.as_array()?;
@@ -129,19 +129,19 @@ fn of_v2(dtype: &Value, has_text_filter: bool) -> Option<Vec<Reading>> {
     }
     let text = dtype.as_str()?;
     if let Ok(dtype) = text.parse() {
-        return Some(vec![one(Form::Number(dtype))]);
+        return Some(vec![one(ElementForm::Number(dtype))]);
     }
     if text == "|O" {
-        return has_text_filter.then(|| vec![one(Form::Variable(0))]);
+        return has_text_filter.then(|| vec![one(ElementForm::Variable(0))]);
     }
     let (order, kind, rest) = (text.get(..1)?, text.get(1..2)?, text.get(2..)?);
     let is_big_endian = order == ">";
     let swapped = |code: &str| format!("{}{code}", if is_big_endian { ">" } else { "<" }).parse().ok();
     match kind {
-        "S" => Some(vec![one(Form::Bytes(rest.parse().ok()?))]),
+        "S" => Some(vec![one(ElementForm::Bytes(rest.parse().ok()?))]),
         "U" => {
             let item_bytes = rest.parse::<usize>().ok()?.checked_mul(CHARACTER_BYTES)?;
-            Some(vec![one(Form::Unicode { item_bytes, is_big_endian })])
+            Some(vec![one(ElementForm::Unicode { item_bytes, is_big_endian })])
         }
         "c" if rest == "8" => complex(swapped("f4")?),
         "c" if rest == "16" => complex(swapped("f8")?),
@@ -156,17 +156,17 @@ fn of_v2(dtype: &Value, has_text_filter: bool) -> Option<Vec<Reading>> {
     }
 }
 
-fn of_v3(dtype: &Value) -> Option<Vec<Reading>> {
+fn of_v3(dtype: &Value) -> Option<Vec<ElementReading>> {
     let kind = dtype.as_str().or_else(|| dtype.get("name")?.as_str())?;
     let number = |field: &str| dtype.pointer("/configuration").and_then(|c| c.get(field)?.as_u64());
     let bytes = || number("length_bytes").and_then(|n| usize::try_from(n).ok());
     let native = |element: ElementType| DType::native(element);
     match kind {
-        "string" => Some(vec![one(Form::Variable(0))]),
-        "null_terminated_bytes" => Some(vec![one(Form::Bytes(bytes()?))]),
+        "string" => Some(vec![one(ElementForm::Variable(0))]),
+        "null_terminated_bytes" => Some(vec![one(ElementForm::Bytes(bytes()?))]),
         "fixed_length_utf32" => {
             let (item_bytes, is_big_endian) = (bytes()?, cfg!(target_endian = "big"));
-            Some(vec![one(Form::Unicode { item_bytes, is_big_endian })])
+            Some(vec![one(ElementForm::Unicode { item_bytes, is_big_endian })])
         }
         "complex64" | "complex_float32" => complex(native(ElementType::F32)),
         "complex128" | "complex_float64" => complex(native(ElementType::F64)),
@@ -184,22 +184,22 @@ fn of_v3(dtype: &Value) -> Option<Vec<Reading>> {
         }
         kind => {
             let element = ElementType::ALL.into_iter().find(|e| e.name() == kind)?;
-            Some(vec![one(Form::Number(native(element)))])
+            Some(vec![one(ElementForm::Number(native(element)))])
         }
     }
 }
 
-fn complex(part: DType) -> Option<Vec<Reading>> {
+fn complex(part: DType) -> Option<Vec<ElementReading>> {
     let size = part.size_bytes();
-    let member = |(offset, ending): (usize, &str)| Reading {
-        form: Form::Member { dtype: part, offset, item_bytes: 2 * size },
+    let member = |(offset, ending): (usize, &str)| ElementReading {
+        form: ElementForm::Member { dtype: part, offset, item_bytes: 2 * size },
         ending: ending.into(),
         time: None,
     };
     Some([(0, ".r"), (size, ".i")].map(member).to_vec())
 }
 
-fn time(dtype: DType, unit: &str, count: u64, is_date: bool) -> Option<Vec<Reading>> {
+fn time(dtype: DType, unit: &str, count: u64, is_date: bool) -> Option<Vec<ElementReading>> {
     let units = match unit {
         "ns" => "nanoseconds",
         "us" | "\u{3bc}s" => "microseconds",
@@ -214,17 +214,19 @@ fn time(dtype: DType, unit: &str, count: u64, is_date: bool) -> Option<Vec<Readi
     // Readers take no multiples of a unit.
     let units = if units.is_empty() || count != 1 { format!("{count} {unit}") } else { units.to_owned() };
     let time = Some(TimeType { units, is_date });
-    Some(vec![Reading { form: Form::Number(dtype), ending: String::new(), time }])
+    Some(vec![ElementReading { form: ElementForm::Number(dtype), ending: String::new(), time }])
 }
 
 /// Members one behind another, without gaps. A member that is itself several things, or text, is not read.
-fn structure(fields: impl Iterator<Item = Option<(String, Vec<Reading>)>>) -> Option<Vec<Reading>> {
+fn structure(
+    fields: impl Iterator<Item = Option<(String, Vec<ElementReading>)>>,
+) -> Option<Vec<ElementReading>> {
     let fields = fields.take(MAX_MEMBERS + 1).collect::<Option<Vec<_>>>()?;
     if fields.len() > MAX_MEMBERS {
         return None;
     }
     // Sizes are bounded before they are added: the document may say any number.
-    let size = |readings: &[Reading]| {
+    let size = |readings: &[ElementReading]| {
         readings.first().and_then(|r| r.form.item_bytes()).filter(|&size_bytes| size_bytes <= MAX_ITEM_BYTES)
     };
     let item_bytes = fields.iter().map(|(_, readings)| size(readings)).sum::<Option<usize>>()?;
@@ -232,12 +234,12 @@ fn structure(fields: impl Iterator<Item = Option<(String, Vec<Reading>)>>) -> Op
     for (name, readings) in fields {
         for reading in &readings {
             let (dtype, within) = match &reading.form {
-                Form::Number(dtype) => (*dtype, 0),
-                Form::Member { dtype, offset, .. } => (*dtype, *offset),
+                ElementForm::Number(dtype) => (*dtype, 0),
+                ElementForm::Member { dtype, offset, .. } => (*dtype, *offset),
                 _ => continue,
             };
-            let form = Form::Member { dtype, offset: at + within, item_bytes };
-            all.push(Reading {
+            let form = ElementForm::Member { dtype, offset: at + within, item_bytes };
+            all.push(ElementReading {
                 form,
                 ending: format!(".{name}{}", reading.ending),
                 time: reading.time.clone(),
@@ -250,7 +252,7 @@ fn structure(fields: impl Iterator<Item = Option<(String, Vec<Reading>)>>) -> Op
 
 /// A filter over elements.
 #[derive(Clone, Debug, PartialEq)]
-enum Filter {
+enum ElementFilter {
     /// Differences of neighbors.
     Delta { from: DType, to: DType },
     /// `stored / scale + offset`.
@@ -265,27 +267,27 @@ enum Filter {
 
 /// How the elements of a chunk are put together, once what packed it is undone.
 #[derive(Debug)]
-pub(super) struct Chain {
+pub(super) struct FilterChain {
     /// As stored.
-    form: Form,
+    form: ElementForm,
     /// Type of the elements as they are given: of version 3 in the host's order.
     dtype: DType,
     /// In the order in which they are undone.
-    filters: Vec<Filter>,
+    filters: Vec<ElementFilter>,
     /// Which axis of the chunk comes at which place in the file; C order where there is none.
     order: Option<Vec<usize>>,
     /// One element as it is given.
     fill: Vec<u8>,
     /// Shards within the chunk, where there are.
-    nested: Option<Box<Nested>>,
+    nested: Option<Box<NestedShards>>,
 }
 
-impl Chain {
+impl FilterChain {
     /// Makes the chain of an array of version 2.
     ///
     /// # Errors
     /// `Unsupported`, naming a filter.
-    pub(super) fn of_v2(document: &Value, form: Form, axes: usize) -> Result<Self> {
+    pub(super) fn of_v2(document: &Value, form: ElementForm, axes: usize) -> Result<Self> {
         let listed = document.get("filters").and_then(Value::as_array);
         let filters = filters(listed.into_iter().flatten(), &form)?;
         let is_fortran = axes > 1 && document.get("order").and_then(Value::as_str) == Some("F");
@@ -301,7 +303,7 @@ impl Chain {
     pub(super) fn of_v3(
         codecs: &[Value],
         fill_value: Option<&Value>,
-        form: Form,
+        form: ElementForm,
         shape: &[u64],
         depth: usize,
     ) -> Result<Self> {
@@ -323,13 +325,13 @@ impl Chain {
             });
         }
         let (dtype, fill) = (form.dtype(), fill(fill_value, &form, false)?);
-        let is_variable = matches!(form, Form::Variable(_));
+        let is_variable = matches!(form, ElementForm::Variable(_));
         let (form, nested) = match name(last) {
             "bytes" if !is_variable => (ordered(form, last), None),
             "vlen-utf8" if is_variable => (form, None),
             "sharding_indexed" if !is_variable => {
                 let shape = permuted(shape, order.as_deref());
-                let nested = Nested::of(last, fill_value, form.clone(), &shape, depth)?;
+                let nested = NestedShards::of(last, fill_value, form.clone(), &shape, depth)?;
                 (form, Some(Box::new(nested)))
             }
             other => return Err(Error::unsupported(format!("codec `{other}` of this element type"))),
@@ -348,7 +350,7 @@ impl Chain {
 
     /// Whether numbers are stored as they are given.
     pub(super) fn is_plain(&self) -> bool {
-        self.form == Form::Number(self.dtype)
+        self.form == ElementForm::Number(self.dtype)
             && self.filters.is_empty()
             && self.order.is_none()
             && self.nested.is_none()
@@ -364,13 +366,13 @@ impl Chain {
         &self.fill
     }
 
-    pub(super) fn form(&self) -> &Form {
+    pub(super) fn form(&self) -> &ElementForm {
         &self.form
     }
 
     /// Says how long the longest text is.
     pub(super) fn set_text_bytes(&mut self, longest: usize) {
-        if let Form::Variable(width) = &mut self.form {
+        if let ElementForm::Variable(width) = &mut self.form {
             *width = longest.max(1);
             self.fill.resize(*width, 0);
         }
@@ -421,7 +423,7 @@ impl Chain {
         let mut bytes = stored;
         if let Some(nested) = &self.nested {
             bytes = nested.undo(&bytes, &permuted(shape, self.order.as_deref()))?;
-        } else if let Form::Variable(width) = self.form {
+        } else if let ElementForm::Variable(width) = self.form {
             bytes = rows(&self.texts(&bytes, elements)?, width)?;
         } else {
             for filter in &self.filters {
@@ -445,12 +447,12 @@ impl Chain {
 
     fn given(&self, bytes: Vec<u8>) -> Vec<u8> {
         match self.form {
-            Form::Number(_) | Form::Bytes(_) | Form::Variable(_) => bytes,
-            Form::Member { dtype, offset, item_bytes } => {
+            ElementForm::Number(_) | ElementForm::Bytes(_) | ElementForm::Variable(_) => bytes,
+            ElementForm::Member { dtype, offset, item_bytes } => {
                 let member = |item: &[u8]| item[offset..offset + dtype.size_bytes()].to_vec();
                 bytes.chunks_exact(item_bytes).flat_map(member).collect()
             }
-            Form::Unicode { item_bytes, is_big_endian } => {
+            ElementForm::Unicode { item_bytes, is_big_endian } => {
                 let mut out = Vec::with_capacity(bytes.len());
                 for (number, item) in bytes.chunks_exact(item_bytes).enumerate() {
                     out.extend(utf8(item, is_big_endian).bytes());
@@ -553,16 +555,18 @@ fn push_items(out: &mut Vec<u8>, bytes: &[u8], row: StridedRow) {
 }
 
 /// The `bytes` codec says the order of bytes in version 3.
-fn ordered(form: Form, codec: &Value) -> Form {
+fn ordered(form: ElementForm, codec: &Value) -> ElementForm {
     let endian = codec.pointer("/configuration/endian").and_then(Value::as_str);
     let Some(endian) = endian else { return form };
     let order = if endian == "big" { array::ByteOrder::Big } else { array::ByteOrder::Little };
     match form {
-        Form::Number(dtype) => Form::Number(DType::new(dtype.element(), order)),
-        Form::Member { dtype, offset, item_bytes } => {
-            Form::Member { dtype: DType::new(dtype.element(), order), offset, item_bytes }
+        ElementForm::Number(dtype) => ElementForm::Number(DType::new(dtype.element(), order)),
+        ElementForm::Member { dtype, offset, item_bytes } => {
+            ElementForm::Member { dtype: DType::new(dtype.element(), order), offset, item_bytes }
         }
-        Form::Unicode { item_bytes, .. } => Form::Unicode { item_bytes, is_big_endian: endian == "big" },
+        ElementForm::Unicode { item_bytes, .. } => {
+            ElementForm::Unicode { item_bytes, is_big_endian: endian == "big" }
+        }
         other => other,
     }
 }
@@ -578,7 +582,7 @@ fn permutation(codec: &Value, axes: usize) -> Result<Vec<usize>> {
 }
 
 /// Filters in the order in which they are undone.
-fn filters<'a>(listed: impl Iterator<Item = &'a Value>, form: &Form) -> Result<Vec<Filter>> {
+fn filters<'a>(listed: impl Iterator<Item = &'a Value>, form: &ElementForm) -> Result<Vec<ElementFilter>> {
     let mut found = Vec::new();
     for codec in listed {
         found.extend(filter(codec, form)?);
@@ -587,41 +591,41 @@ fn filters<'a>(listed: impl Iterator<Item = &'a Value>, form: &Form) -> Result<V
     Ok(found)
 }
 
-fn filter(codec: &Value, form: &Form) -> Result<Option<Filter>> {
+fn filter(codec: &Value, form: &ElementForm) -> Result<Option<ElementFilter>> {
     let field = |name: &str| codec.pointer("/configuration").unwrap_or(codec).get(name);
     let number = |name: &str| field(name).and_then(Value::as_f64);
     let unknown = || Error::unsupported(format!("filter `{}` as it is set here", short(codec)));
     // Types without a byte order are those of the elements, whose order they have.
     let dtype = |name: &str| field(name).and_then(Value::as_str).and_then(|text| text.parse::<DType>().ok());
     let own = match form {
-        Form::Number(dtype) => Some(*dtype),
+        ElementForm::Number(dtype) => Some(*dtype),
         _ => None,
     };
     let to = dtype("dtype").or(own);
     Ok(Some(match name(codec) {
         "delta" => {
             let to = to.ok_or_else(unknown)?;
-            Filter::Delta { from: dtype("astype").unwrap_or(to), to }
+            ElementFilter::Delta { from: dtype("astype").unwrap_or(to), to }
         }
         "fixedscaleoffset" => {
             let to = to.ok_or_else(unknown)?;
             let from = dtype("astype").unwrap_or(to);
             let (scale, offset) =
                 (number("scale").ok_or_else(unknown)?, number("offset").ok_or_else(unknown)?);
-            Filter::Scaled { from, to, scale, offset }
+            ElementFilter::Scaled { from, to, scale, offset }
         }
         "quantize" => {
             let to = to.ok_or_else(unknown)?;
-            Filter::Cast { from: dtype("astype").unwrap_or(to), to }
+            ElementFilter::Cast { from: dtype("astype").unwrap_or(to), to }
         }
-        "astype" => Filter::Cast {
+        "astype" => ElementFilter::Cast {
             from: dtype("encode_dtype").ok_or_else(unknown)?,
             to: dtype("decode_dtype").ok_or_else(unknown)?,
         },
-        "packbits" => Filter::Bits,
+        "packbits" => ElementFilter::Bits,
         "shuffle" => {
             let size = field("elementsize").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
-            Filter::Shuffled(size.filter(|n| (1..=MAX_ITEM_BYTES).contains(n)).ok_or_else(unknown)?)
+            ElementFilter::Shuffled(size.filter(|n| (1..=MAX_ITEM_BYTES).contains(n)).ok_or_else(unknown)?)
         }
         // They only change values when they are written, or are what makes texts.
         "bitround" | "vlen-utf8" => return Ok(None),
@@ -629,7 +633,7 @@ fn filter(codec: &Value, form: &Form) -> Result<Option<Filter>> {
     }))
 }
 
-impl Filter {
+impl ElementFilter {
     fn undo(&self, bytes: Vec<u8>, elements: usize) -> Result<Vec<u8>> {
         match self {
             Self::Delta { from, to } => Ok(summed(&bytes, *from, *to)),
@@ -717,30 +721,36 @@ fn bits(bytes: &[u8], elements: usize) -> Result<Vec<u8>> {
 }
 
 /// One element as it is given, of what a document says of missing chunks.
-fn fill(value: Option<&Value>, form: &Form, is_v2: bool) -> Result<Vec<u8>> {
+fn fill(value: Option<&Value>, form: &ElementForm, is_v2: bool) -> Result<Vec<u8>> {
     let wrong = |value: &Value| Error::unsupported(format!("fill value `{}`", short(value)));
     let mut out = match (value, form) {
         (None | Some(Value::Null), _) => Vec::new(),
-        (Some(value), Form::Number(dtype)) => number(value, *dtype).ok_or_else(|| wrong(value))?,
-        (Some(Value::String(text)), Form::Variable(_)) => text.clone().into_bytes(),
+        (Some(value), ElementForm::Number(dtype)) => number(value, *dtype).ok_or_else(|| wrong(value))?,
+        (Some(Value::String(text)), ElementForm::Variable(_)) => text.clone().into_bytes(),
         // numpy's text of no value, which zarr-python writes for objects.
-        (Some(Value::Number(n)), Form::Variable(_)) if n.as_u64() == Some(0) => Vec::new(),
-        (Some(Value::String(text)), Form::Bytes(_)) => {
+        (Some(Value::Number(n)), ElementForm::Variable(_)) if n.as_u64() == Some(0) => Vec::new(),
+        (Some(Value::String(text)), ElementForm::Bytes(_)) => {
             STANDARD.decode(text).map_err(|_| wrong(&text[..].into()))?
         }
-        (Some(Value::String(text)), Form::Unicode { .. }) => text.trim_end_matches('\0').as_bytes().to_vec(),
-        (Some(value), Form::Member { dtype, offset, item_bytes }) => {
+        (Some(Value::String(text)), ElementForm::Unicode { .. }) => {
+            text.trim_end_matches('\0').as_bytes().to_vec()
+        }
+        (Some(value), ElementForm::Member { dtype, offset, item_bytes }) => {
             member_fill(value, *dtype, *offset, *item_bytes, is_v2).ok_or_else(|| wrong(value))?
         }
-        (Some(Value::Number(n)), Form::Bytes(_) | Form::Unicode { .. }) if n.as_u64() == Some(0) => {
+        (Some(Value::Number(n)), ElementForm::Bytes(_) | ElementForm::Unicode { .. })
+            if n.as_u64() == Some(0) =>
+        {
             Vec::new()
         }
         (Some(value), _) => return Err(wrong(value)),
     };
     match form {
-        Form::Variable(0) => {}
-        _ => out
-            .resize(form.given_bytes().max(if matches!(form, Form::Variable(_)) { out.len() } else { 0 }), 0),
+        ElementForm::Variable(0) => {}
+        _ => out.resize(
+            form.given_bytes().max(if matches!(form, ElementForm::Variable(_)) { out.len() } else { 0 }),
+            0,
+        ),
     }
     Ok(out)
 }

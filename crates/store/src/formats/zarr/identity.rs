@@ -13,7 +13,7 @@ use array::Result;
 
 use super::directory::Directory;
 use super::states::at;
-use super::stored::Stored;
+use super::stored::ZarrArray;
 use crate::io::byte_store::Stamp;
 
 /// Most files or folders whose state is looked at when a store is opened: a few milliseconds on a local disk.
@@ -23,7 +23,7 @@ const MAX_LOOKS: u64 = 1024;
 ///
 /// # Errors
 /// `Stale` when a file changes meanwhile.
-pub(super) fn identity(directory: &Directory, arrays: &[Stored]) -> Result<Vec<u8>> {
+pub(super) fn identity(directory: &Directory, arrays: &[ZarrArray]) -> Result<Vec<u8>> {
     let count = |sizes: &[u64]| sizes.iter().fold(1u64, |n, &size| n.saturating_mul(size));
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
     let mut identity = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn identity(directory: &Directory, arrays: &[Stored]) -> Result<Vec<u
 }
 
 /// The grid of files with one file for each folder that there is.
-fn folders(array: &Stored) -> Vec<u64> {
+fn folders(array: &ZarrArray) -> Vec<u64> {
     let mut files = array.files().to_vec();
     let mut other = vec![0; files.len()];
     let first = array.key(&other);

@@ -37,7 +37,7 @@ use array::{Dataset, Error, PackedChunk, Region, Result, Selection};
 
 use self::directory::Directory;
 use self::nodes::DOCUMENTS;
-use self::stored::Stored;
+use self::stored::ZarrArray;
 use crate::cache::chunk_cache::ChunkStore;
 use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
 
@@ -78,7 +78,7 @@ fn opened(directory: Arc<Directory>, options: &OpenOptions) -> Result<Zarr> {
 /// An open store.
 pub(crate) struct Zarr {
     dataset: Arc<Dataset>,
-    stored: Vec<Stored>,
+    stored: Vec<ZarrArray>,
     /// Per array of the data set and level: which stored array it is.
     levels: Vec<Vec<usize>>,
     chunks: ChunkStore,
@@ -86,7 +86,7 @@ pub(crate) struct Zarr {
 
 impl Zarr {
     /// A level, and its number among all that are stored.
-    fn stored(&self, array: u32, level: u8) -> Result<(u32, &Stored)> {
+    fn stored(&self, array: u32, level: u8) -> Result<(u32, &ZarrArray)> {
         let levels = self.levels.get(array as usize);
         let number = levels.and_then(|levels| levels.get(usize::from(level))).copied();
         let found = number.and_then(|n| Some((u32::try_from(n).ok()?, self.stored.get(n)?)));

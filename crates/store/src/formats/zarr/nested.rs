@@ -4,9 +4,9 @@
 use array::{Error, Result};
 use serde_json::Value;
 
-use super::filters::{Chain, Form};
-use super::packing::Packing;
-use super::shards::Shards;
+use super::filters::{ElementForm, FilterChain};
+use super::packing::BytesCodecs;
+use super::shards::Sharding;
 use super::states::at;
 
 /// Most shards within one another, the outermost left out: memory for as many chunks is taken at a time.
@@ -14,15 +14,15 @@ const MAX_DEPTH: usize = 2;
 
 /// How a chunk is put together from shards in it.
 #[derive(Debug)]
-pub(super) struct Nested {
-    shards: Shards,
+pub(super) struct NestedShards {
+    shards: Sharding,
     /// Elements per axis of the chunks within.
     chunk: Vec<u64>,
-    packing: Packing,
-    chain: Chain,
+    packing: BytesCodecs,
+    chain: FilterChain,
 }
 
-impl Nested {
+impl NestedShards {
     /// Takes the codec of a chunk of `shape` elements, which is in `depth` others.
     ///
     /// # Errors
@@ -30,21 +30,21 @@ impl Nested {
     pub(super) fn of(
         codec: &Value,
         fill_value: Option<&Value>,
-        form: Form,
+        form: ElementForm,
         shape: &[u64],
         depth: usize,
     ) -> Result<Self> {
         if depth >= MAX_DEPTH {
             return Err(Error::unsupported(format!("more than {} shards within one another", MAX_DEPTH + 1)));
         }
-        let (chunk, shards, mut codecs) = Shards::of(codec, shape)?;
-        let packing = Packing::take_from(&mut codecs);
-        let chain = Chain::of_v3(&codecs, fill_value, form, &chunk, depth + 1)?;
+        let (chunk, shards, mut codecs) = Sharding::of(codec, shape)?;
+        let packing = BytesCodecs::take_from(&mut codecs);
+        let chain = FilterChain::of_v3(&codecs, fill_value, form, &chunk, depth + 1)?;
         Ok(Self { shards, chunk, packing, chain })
     }
 
     /// How the elements within are put together.
-    pub(super) fn chain(&self) -> &Chain {
+    pub(super) fn chain(&self) -> &FilterChain {
         &self.chain
     }
 

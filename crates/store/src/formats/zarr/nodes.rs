@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 64;
 
 /// Kind of a node, with the metadata document of an array.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     Group,
     /// `.zarray`.
     ArrayV2(Value),
@@ -58,16 +58,16 @@ pub(super) fn chunk_sizes(value: Option<&Value>, axes: usize) -> Result<Vec<u64>
 
 /// A group or an array.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
-    pub(super) kind: Kind,
+pub(super) struct ZarrNode {
+    pub(super) kind: NodeKind,
     pub(super) attributes: Map<String, Value>,
 }
 
 /// All nodes of a store.
 #[derive(Debug, Default)]
-pub(super) struct Nodes {
+pub(super) struct ZarrNodes {
     /// By path without slashes at its ends; the root is empty. A group sorts before what is in it.
-    pub(super) by_path: BTreeMap<String, Node>,
+    pub(super) by_path: BTreeMap<String, ZarrNode>,
     /// Parts of the data set's identity.
     pub(super) identity: Vec<Vec<u8>>,
     pub(super) warnings: Vec<String>,
@@ -77,8 +77,8 @@ pub(super) struct Nodes {
 ///
 /// # Errors
 /// `Corrupt` when the root's metadata are wrong, `NotFound` when there are none.
-pub(super) fn read(directory: &Directory) -> Result<Nodes> {
-    let mut nodes = Nodes::default();
+pub(super) fn read(directory: &Directory) -> Result<ZarrNodes> {
+    let mut nodes = ZarrNodes::default();
     if let Some((document, file)) = directory.document(".zmetadata")? {
         nodes.identity.extend(file.identity());
         nodes.consolidated_v2(&document)?;
@@ -91,10 +91,10 @@ pub(super) fn read(directory: &Directory) -> Result<Nodes> {
     Ok(nodes)
 }
 
-impl Nodes {
+impl ZarrNodes {
     fn visit(&mut self, directory: &Directory, path: String, depth: usize) -> Result<()> {
         let Some((node, consolidated)) = self.node(directory, &path)? else { return Ok(()) };
-        let is_group = node.kind == Kind::Group;
+        let is_group = node.kind == NodeKind::Group;
         self.by_path.insert(path.clone(), node);
         if let Some(consolidated) = consolidated {
             return self.consolidated_v3(&path, &consolidated);
@@ -122,7 +122,7 @@ impl Nodes {
     }
 
     /// The node at a path, and its consolidated metadata where it has them.
-    fn node(&mut self, directory: &Directory, path: &str) -> Result<Option<(Node, Option<Value>)>> {
+    fn node(&mut self, directory: &Directory, path: &str) -> Result<Option<(ZarrNode, Option<Value>)>> {
         let mut document = |name: &str| -> Result<Option<Value>> {
             let Some((value, file)) = directory.document(&join(path, name))? else { return Ok(None) };
             self.identity.extend(file.identity());
@@ -133,12 +133,12 @@ impl Nodes {
             return Ok(node_v3(value).map(|node| (node, consolidated.filter(Value::is_object))));
         }
         let kind = match document(".zarray")? {
-            Some(value) => Kind::ArrayV2(plain(value)),
-            None if document(".zgroup")?.is_some() => Kind::Group,
+            Some(value) => NodeKind::ArrayV2(plain(value)),
+            None if document(".zgroup")?.is_some() => NodeKind::Group,
             None => return Ok(None),
         };
         let attributes = document(".zattrs")?.map(object).unwrap_or_default();
-        Ok(Some((Node { kind, attributes }, None)))
+        Ok(Some((ZarrNode { kind, attributes }, None)))
     }
 
     fn consolidated_v2(&mut self, document: &Value) -> Result<()> {
@@ -149,12 +149,12 @@ impl Nodes {
         for (key, value) in entries.iter().take(3 * MAX_NODES) {
             let (path, name) = key.rsplit_once('/').unwrap_or(("", key));
             let kind = match name {
-                ".zarray" => Kind::ArrayV2(plain(value.clone())),
-                ".zgroup" => Kind::Group,
+                ".zarray" => NodeKind::ArrayV2(plain(value.clone())),
+                ".zgroup" => NodeKind::Group,
                 _ => continue,
             };
             let attributes = entries.get(&join(path, ".zattrs")).cloned().map(object).unwrap_or_default();
-            self.by_path.insert(path.to_owned(), Node { kind, attributes });
+            self.by_path.insert(path.to_owned(), ZarrNode { kind, attributes });
         }
         Ok(())
     }
@@ -173,18 +173,18 @@ impl Nodes {
     }
 }
 
-fn node_v3(mut document: Value) -> Option<Node> {
+fn node_v3(mut document: Value) -> Option<ZarrNode> {
     let attributes = document.get_mut("attributes").map(|a| object(a.take())).unwrap_or_default();
     let kind = match document.get("node_type").and_then(Value::as_str) {
         Some("array") => {
             // Attributes are kept beside.
             document.as_object_mut()?.remove("attributes");
-            Kind::ArrayV3(plain(document))
+            NodeKind::ArrayV3(plain(document))
         }
-        Some("group") => Kind::Group,
+        Some("group") => NodeKind::Group,
         _ => return None,
     };
-    Some(Node { kind, attributes })
+    Some(ZarrNode { kind, attributes })
 }
 
 /// The document of an array, whose numbers that JSON has not are texts.

@@ -13,7 +13,7 @@ const MAX_LEVELS: usize = array::MAX_LEVELS;
 
 /// A pyramid as a group's attributes have it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Pyramid {
+pub(super) struct Multiscale {
     pub(super) name: Option<String>,
     axes: Vec<OmeAxis>,
     pub(super) levels: Vec<OmeLevel>,
@@ -31,12 +31,12 @@ struct OmeAxis {
 pub(super) struct OmeLevel {
     /// Path below the group.
     pub(super) path: String,
-    transform: Option<Transform>,
+    transform: Option<CoordinateTransform>,
 }
 
 /// Scale and translation per axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Transform {
+pub(super) struct CoordinateTransform {
     pub(super) scale: Vec<f64>,
     pub(super) translation: Vec<f64>,
 }
@@ -66,12 +66,12 @@ pub(super) fn channels(attributes: &Map<String, Value>) -> Vec<String> {
 }
 
 /// The pyramids of a group.
-pub(super) fn pyramids(attributes: &Map<String, Value>) -> Vec<Pyramid> {
+pub(super) fn pyramids(attributes: &Map<String, Value>) -> Vec<Multiscale> {
     let listed = root(attributes).get("multiscales").and_then(Value::as_array);
     listed.into_iter().flatten().take(MAX_PYRAMIDS).filter_map(pyramid).collect()
 }
 
-fn pyramid(value: &Value) -> Option<Pyramid> {
+fn pyramid(value: &Value) -> Option<Multiscale> {
     let whole = value.get("coordinateTransformations").and_then(transform);
     let levels = value.get("datasets")?.as_array()?.iter().take(MAX_LEVELS).filter_map(|dataset| {
         let path = dataset.get("path")?.as_str()?.trim_matches('/').to_owned();
@@ -79,7 +79,7 @@ fn pyramid(value: &Value) -> Option<Pyramid> {
         Some(OmeLevel { path, transform: combine(own, whole.as_ref()) })
     });
     let axes = value.get("axes").and_then(Value::as_array).into_iter().flatten().map(axis);
-    Some(Pyramid {
+    Some(Multiscale {
         name: value.get("name").and_then(Value::as_str).filter(|n| !n.is_empty()).map(str::to_owned),
         axes: axes.collect(),
         levels: levels.collect(),
@@ -96,7 +96,7 @@ fn axis(value: &Value) -> OmeAxis {
     }
 }
 
-fn transform(value: &Value) -> Option<Transform> {
+fn transform(value: &Value) -> Option<CoordinateTransform> {
     let steps = value.as_array()?;
     let numbers = |kind: &str| -> Option<Vec<f64>> {
         let step = steps.iter().find(|s| s.get("type").and_then(Value::as_str) == Some(kind))?;
@@ -106,11 +106,14 @@ fn transform(value: &Value) -> Option<Transform> {
     let translation = numbers("translation").unwrap_or_else(|| vec![0.0; scale.len()]);
     let usable =
         scale.iter().all(|s| s.is_finite() && *s != 0.0) && translation.iter().all(|t| t.is_finite());
-    (usable && translation.len() == scale.len()).then_some(Transform { scale, translation })
+    (usable && translation.len() == scale.len()).then_some(CoordinateTransform { scale, translation })
 }
 
 /// The level's own map, then that of the whole pyramid.
-fn combine(own: Option<Transform>, whole: Option<&Transform>) -> Option<Transform> {
+fn combine(
+    own: Option<CoordinateTransform>,
+    whole: Option<&CoordinateTransform>,
+) -> Option<CoordinateTransform> {
     match (own, whole) {
         (Some(mut own), Some(whole)) if own.scale.len() == whole.scale.len() => {
             for axis in 0..own.scale.len() {
@@ -123,7 +126,7 @@ fn combine(own: Option<Transform>, whole: Option<&Transform>) -> Option<Transfor
     }
 }
 
-impl Pyramid {
+impl Multiscale {
     /// The axes of the finest array with `count` of them; versions without axes have the last of t, c, z, y, x.
     pub(super) fn axes(&self, count: usize) -> Vec<Axis> {
         self.axes_of(self.levels.first(), count)
@@ -188,12 +191,12 @@ pub(super) fn placed(
         first_shape.iter().zip(shape).map(|(&a, &b)| (a.max(1) as f64) / (b.max(1) as f64)).collect();
     // The center of the first coarse voxel lies amid the fine ones it stands for.
     let translation = factor.iter().map(|f| (f - 1.0) / 2.0).collect();
-    let map = affine(&Transform { scale: factor.clone(), translation }, axes);
+    let map = affine(&CoordinateTransform { scale: factor.clone(), translation }, axes);
     (factor, map)
 }
 
 /// Map of a level, made of the first level's map: an axis that is not to scale there is not to scale here.
-fn coarser(first: &Affine, base: &Transform, own: &Transform, axes: &[Axis]) -> Affine {
+fn coarser(first: &Affine, base: &CoordinateTransform, own: &CoordinateTransform, axes: &[Axis]) -> Affine {
     let (mut scale, mut shift) = ([1.0; 3], [0.0; 3]);
     for (place, number) in in_space(axes).into_iter().enumerate() {
         let Some(number) = number else { continue };
@@ -203,7 +206,7 @@ fn coarser(first: &Affine, base: &Transform, own: &Transform, axes: &[Axis]) -> 
     first.coarsened(scale, shift)
 }
 
-fn affine(transform: &Transform, axes: &[Axis]) -> Affine {
+fn affine(transform: &CoordinateTransform, axes: &[Axis]) -> Affine {
     let axis = |number: usize| (&axes[number], transform.translation[number], transform.scale[number]);
     describe::world_of(in_space(axes).map(|number| number.map(axis))).world_from_voxel
 }
@@ -217,7 +220,7 @@ fn in_space(axes: &[Axis]) -> [Option<usize>; 3] {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Pyramid {
+    fn parse(text: &str) -> Multiscale {
         let value: Value = serde_json::from_str(text).unwrap();
         pyramids(value.as_object().unwrap()).remove(0)
     }

@@ -14,7 +14,7 @@ const SIZE_KEEPING: [&str; 3] = ["bytes", "endian", "transpose"];
 const CHECKSUM_BYTES: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum BytesCodec {
     Gzip,
     Zlib,
     Bz2,
@@ -38,14 +38,14 @@ const MAX_LZMA_BYTES: u64 = 96 << 20;
 
 /// Last codecs of an array's chain, which are undone first.
 #[derive(Debug, Default)]
-pub(super) struct Packing {
+pub(super) struct BytesCodecs {
     /// In the order in which they are undone.
-    steps: Vec<Step>,
+    steps: Vec<BytesCodec>,
     /// The codecs before them keep the number of bytes.
     is_exact: bool,
 }
 
-impl Packing {
+impl BytesCodecs {
     /// Takes steps off the end of a chain of codecs.
     pub(super) fn take_from(codecs: &mut Vec<Value>) -> Self {
         let mut steps = Vec::new();
@@ -60,9 +60,9 @@ impl Packing {
     /// How others can undo it, where nothing else is to be done.
     pub(super) fn portable(&self) -> Option<array::Packing> {
         match self.steps[..] {
-            [Step::Gzip] => Some(array::Packing::Gzip),
-            [Step::Zlib] => Some(array::Packing::Zlib),
-            [Step::Zstd] => Some(array::Packing::Zstd),
+            [BytesCodec::Gzip] => Some(array::Packing::Gzip),
+            [BytesCodec::Zlib] => Some(array::Packing::Zlib),
+            [BytesCodec::Zstd] => Some(array::Packing::Zstd),
             _ => None,
         }
     }
@@ -112,24 +112,29 @@ pub(super) fn name(codec: &Value) -> &str {
     name.strip_prefix("numcodecs.").unwrap_or(name)
 }
 
-fn step(codec: &Value) -> Option<Step> {
+fn step(codec: &Value) -> Option<BytesCodec> {
     match name(codec) {
-        "gzip" => Some(Step::Gzip),
-        "zlib" => Some(Step::Zlib),
-        "bz2" => Some(Step::Bz2),
-        "zstd" => Some(Step::Zstd),
-        "lz4" => Some(Step::Lz4),
+        "gzip" => Some(BytesCodec::Gzip),
+        "zlib" => Some(BytesCodec::Zlib),
+        "bz2" => Some(BytesCodec::Bz2),
+        "zstd" => Some(BytesCodec::Zstd),
+        "lz4" => Some(BytesCodec::Lz4),
         // Raw streams say nothing of themselves; there it is 3.
-        "lzma" if setting(codec, "format").is_none_or(|format| *format != 3) => Some(Step::Lzma),
-        "blosc" => Some(Step::Blosc),
+        "lzma" if setting(codec, "format").is_none_or(|format| *format != 3) => Some(BytesCodec::Lzma),
+        "blosc" => Some(BytesCodec::Blosc),
         "shuffle" => {
             let size = setting(codec, "elementsize").and_then(Value::as_u64).unwrap_or(4);
-            usize::try_from(size).ok().filter(|size| (1..=MAX_SHUFFLED).contains(size)).map(Step::Shuffle)
+            usize::try_from(size)
+                .ok()
+                .filter(|size| (1..=MAX_SHUFFLED).contains(size))
+                .map(BytesCodec::Shuffle)
         }
-        "crc32c" if setting(codec, "location").is_none_or(|at| at == "end") => Some(Step::Crc32c),
-        "crc32c" if setting(codec, "location").is_some_and(|at| at == "start") => Some(Step::Crc32cFirst),
-        "crc32" if setting(codec, "location").is_none_or(|at| at == "start") => Some(Step::Crc32),
-        "adler32" if setting(codec, "location").is_none_or(|at| at == "start") => Some(Step::Adler32),
+        "crc32c" if setting(codec, "location").is_none_or(|at| at == "end") => Some(BytesCodec::Crc32c),
+        "crc32c" if setting(codec, "location").is_some_and(|at| at == "start") => {
+            Some(BytesCodec::Crc32cFirst)
+        }
+        "crc32" if setting(codec, "location").is_none_or(|at| at == "start") => Some(BytesCodec::Crc32),
+        "adler32" if setting(codec, "location").is_none_or(|at| at == "start") => Some(BytesCodec::Adler32),
         _ => None,
     }
 }
@@ -142,7 +147,7 @@ fn setting<'a>(codec: &'a Value, name: &str) -> Option<&'a Value> {
     codec.get("configuration").unwrap_or(codec).get(name)
 }
 
-impl Step {
+impl BytesCodec {
     fn is_checksum(self) -> bool {
         matches!(self, Self::Crc32c | Self::Crc32cFirst | Self::Crc32 | Self::Adler32)
     }

@@ -9,7 +9,7 @@ use array::{Error, Result};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::directory::{Directory, Place, StoredFile};
+use super::directory::{Directory, FileRange, StoredFile};
 use super::nodes::{chunk_sizes, listed};
 use super::packing::name;
 
@@ -25,11 +25,11 @@ const CHECKSUM_BYTES: usize = 4;
 const MISSING: (u64, u64) = (u64::MAX, u64::MAX);
 
 /// Offset and size of every chunk of a shard, C order.
-type Index = Arc<Vec<(u64, u64)>>;
+type ShardIndex = Arc<Vec<(u64, u64)>>;
 
 /// How the shards of an array are laid out.
 #[derive(Debug)]
-pub(super) struct Shards {
+pub(super) struct Sharding {
     /// Chunks per shard and axis.
     grid: Vec<u64>,
     /// A checksum follows the index.
@@ -38,10 +38,10 @@ pub(super) struct Shards {
     is_big_endian: bool,
     /// The index is at the end of the file, else at its start.
     at_end: bool,
-    kept: Mutex<BTreeMap<String, Index>>,
+    kept: Mutex<BTreeMap<String, ShardIndex>>,
 }
 
-impl Shards {
+impl Sharding {
     /// Takes the codec `sharding_indexed` of shards of so many elements. Returns the shape of the chunks within, and their
     /// codecs.
     ///
@@ -96,7 +96,7 @@ impl Shards {
         key: &str,
         number: usize,
         most_bytes: u64,
-    ) -> Result<Option<Place>> {
+    ) -> Result<Option<FileRange>> {
         let Some(file) = directory.chunk_file(key)? else { return Ok(None) };
         let index = self.index(&file, key)?;
         let (offset, size_bytes) = index.get(number).copied().unwrap_or(MISSING);
@@ -110,10 +110,10 @@ impl Shards {
                 file.size_bytes()
             )));
         }
-        Ok(Some(Place { file, offset, size_bytes }))
+        Ok(Some(FileRange { file, offset, size_bytes }))
     }
 
-    fn index(&self, file: &StoredFile, key: &str) -> Result<Index> {
+    fn index(&self, file: &StoredFile, key: &str) -> Result<ShardIndex> {
         if let Some(index) = self.kept.lock().get(key) {
             return Ok(Arc::clone(index));
         }

@@ -15,13 +15,13 @@ const MAX_NOTED: usize = 1 << 17;
 
 /// The states in which files were found; `None`: not there.
 #[derive(Debug, Default)]
-pub(super) struct States {
+pub(super) struct FileStates {
     /// By hash of their keys.
     noted: Mutex<HashMap<u64, Option<Stamp>>>,
     has_changed: AtomicBool,
 }
 
-impl States {
+impl FileStates {
     /// Notes the state of a file, or compares it with the one noted before.
     ///
     /// # Errors

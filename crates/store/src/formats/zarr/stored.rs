@@ -9,11 +9,11 @@ use std::sync::Arc;
 use array::{DType, Error, MAX_TEXT_BYTES, MAX_TEXT_ELEMENTS, PackedChunk, Region, Result, Selection};
 use serde_json::Value;
 
-use super::directory::{Directory, Place};
-use super::filters::{self, Chain, Form, Reading};
-use super::nodes::{Kind, chunk_sizes, listed, sizes};
-use super::packing::{Packing, name};
-use super::shards::Shards;
+use super::directory::{Directory, FileRange};
+use super::filters::{self, ElementForm, ElementReading, FilterChain};
+use super::nodes::{NodeKind, chunk_sizes, listed, sizes};
+use super::packing::{BytesCodecs, name};
+use super::shards::Sharding;
 use super::states::at;
 use crate::cache::chunk_cache::{ChunkStore, Decoded};
 use crate::formats::common::chunked::{ChunkPart, fill, for_each_chunk, whole_chunk};
@@ -24,9 +24,9 @@ use crate::{Cancel, Scratch};
 pub(super) const MAX_TEXT_CHUNKS: u64 = 65_536;
 
 /// An array of a store.
-pub(super) struct Stored {
+pub(super) struct ZarrArray {
     directory: Arc<Directory>,
-    keys: Keys,
+    keys: ChunkKeys,
     pub(super) dtype: DType,
     /// Elements per axis; of texts with one more axis, of their bytes.
     shape: Vec<u64>,
@@ -36,12 +36,12 @@ pub(super) struct Stored {
     chunk_shape: Vec<u64>,
     /// Files per axis, of chunks or shards.
     files: Vec<u64>,
-    codecs: Codecs,
+    codecs: ChunkCodecs,
     /// One element as it is given.
     fill: Vec<u8>,
 }
 
-impl Stored {
+impl ZarrArray {
     /// Prepares an array: one for each number that an element has. `text_chunks`: chunks of texts of any length that may still
     /// be looked at.
     ///
@@ -50,16 +50,16 @@ impl Stored {
     pub(super) fn open_all(
         directory: &Arc<Directory>,
         path: &str,
-        kind: &Kind,
+        kind: &NodeKind,
         scratch: &Scratch,
         text_chunks: &mut u64,
-    ) -> Result<Vec<(Reading, Self)>> {
+    ) -> Result<Vec<(ElementReading, Self)>> {
         let (document, is_v2) = match kind {
-            Kind::ArrayV2(document) => (document, true),
-            Kind::ArrayV3(document) => (document, false),
-            Kind::Group => return Err(Error::internal("a group is no array")),
+            NodeKind::ArrayV2(document) => (document, true),
+            NodeKind::ArrayV3(document) => (document, false),
+            NodeKind::Group => return Err(Error::internal("a group is no array")),
         };
-        let open = |reading: Reading| {
+        let open = |reading: ElementReading| {
             let mut stored = Self::open(directory, path, (document, is_v2), reading.form.clone())?;
             stored.take_texts(scratch, text_chunks)?;
             chunk_bytes(&stored.chunk, stored.dtype)?;
@@ -72,18 +72,18 @@ impl Stored {
         directory: &Arc<Directory>,
         path: &str,
         (document, is_v2): (&Value, bool),
-        form: Form,
+        form: ElementForm,
     ) -> Result<Self> {
-        let keys = Keys::of(path, document, is_v2)?;
+        let keys = ChunkKeys::of(path, document, is_v2)?;
         let shape = shape(document)?;
         let (outer, codecs) = if is_v2 {
             let outer = chunk_sizes(document.get("chunks"), shape.len())?;
-            let codecs = Codecs::of_v2(document, form, outer.clone())?;
+            let codecs = ChunkCodecs::of_v2(document, form, outer.clone())?;
             (outer, codecs)
         } else {
             check_v3(document)?;
             let outer = chunk_sizes(document.pointer("/chunk_grid/configuration/chunk_shape"), shape.len())?;
-            let codecs = Codecs::of_v3(document, form, outer.clone())?;
+            let codecs = ChunkCodecs::of_v3(document, form, outer.clone())?;
             (outer, codecs)
         };
         Ok(Self {
@@ -113,8 +113,8 @@ impl Stored {
 
     /// Reads all texts that have lengths of their own, for the longest.
     fn measure_texts(&mut self, scratch: &Scratch, text_chunks: &mut u64) -> Result<()> {
-        let Codecs { chain, packing, .. } = &self.codecs;
-        if !matches!(chain.form(), Form::Variable(_)) {
+        let ChunkCodecs { chain, packing, .. } = &self.codecs;
+        if !matches!(chain.form(), ElementForm::Variable(_)) {
             return Ok(());
         }
         let count = self.shape.iter().try_fold(1u64, |n, &s| n.checked_mul(s));
@@ -209,13 +209,13 @@ impl Stored {
         };
         let size = chunk_bytes(&self.chunk, self.dtype)?;
         let place = guarded(|| self.place(&position, size as u64))?;
-        let is_smaller = |place: &Place| (1..size as u64).contains(&place.size_bytes);
+        let is_smaller = |place: &FileRange| (1..size as u64).contains(&place.size_bytes);
         let Some(place) = place.filter(is_smaller) else { return Ok(None) };
         Ok(Some(PackedChunk { bytes: place.read()?.into(), packing, width: 1 }))
     }
 
     /// Finds a chunk, if it exists.
-    fn place(&self, position: &[u64], chunk_bytes: u64) -> Result<Option<Place>> {
+    fn place(&self, position: &[u64], chunk_bytes: u64) -> Result<Option<FileRange>> {
         let most = most_encoded_bytes(chunk_bytes);
         // The bytes of texts are no axis of the file.
         let position = &position[..self.chunk_shape.len()];
@@ -259,7 +259,7 @@ impl Stored {
 
     /// The elements of a chunk as stored; empty when it does not exist.
     fn decode(&self, position: &[u64], size: usize, store: &ChunkStore, cancel: &Cancel) -> Result<Decoded> {
-        let Codecs { packing, chain, .. } = &self.codecs;
+        let ChunkCodecs { packing, chain, .. } = &self.codecs;
         let stored_bytes = self.stored_bytes(size);
         let Some(place) = self.place(position, stored_bytes as u64)? else {
             return self.missing(size, store, cancel);
@@ -309,7 +309,7 @@ fn shape(document: &Value) -> Result<Vec<u64>> {
 
 /// Keys of the files of an array.
 #[derive(Debug)]
-struct Keys {
+struct ChunkKeys {
     /// Path of the array, with a slash behind it; nothing at the root. Version 3 has another word behind it.
     before: String,
     separator: char,
@@ -317,7 +317,7 @@ struct Keys {
     alone: &'static str,
 }
 
-impl Keys {
+impl ChunkKeys {
     fn of(path: &str, document: &Value, is_v2: bool) -> Result<Self> {
         let encoding = document.get("chunk_key_encoding");
         let encoding_name = encoding.and_then(|e| e.as_str().or_else(|| e.get("name")?.as_str()));
@@ -360,40 +360,40 @@ impl Keys {
 
 /// How the elements of chunks are stored.
 #[derive(Debug)]
-struct Codecs {
+struct ChunkCodecs {
     /// Elements per axis of what is decoded at once.
     chunk: Vec<u64>,
     /// How files hold many chunks, if they do.
-    shards: Option<Shards>,
+    shards: Option<Sharding>,
     /// Last codecs of the chunks.
-    packing: Packing,
+    packing: BytesCodecs,
     /// The codecs before.
-    chain: Chain,
+    chain: FilterChain,
 }
 
-impl Codecs {
-    fn of_v2(document: &Value, form: Form, chunk: Vec<u64>) -> Result<Self> {
+impl ChunkCodecs {
+    fn of_v2(document: &Value, form: ElementForm, chunk: Vec<u64>) -> Result<Self> {
         let mut codecs = listed(document.get("filters"));
         codecs.extend(document.get("compressor").filter(|c| c.is_object()).cloned());
-        let packing = Packing::take_from(&mut codecs);
+        let packing = BytesCodecs::take_from(&mut codecs);
         let mut document = document.clone();
         document["filters"] = codecs.into();
-        let chain = Chain::of_v2(&document, form, chunk.len())?;
+        let chain = FilterChain::of_v2(&document, form, chunk.len())?;
         Ok(Self { chunk, shards: None, packing, chain })
     }
 
     /// `outer`: elements per axis of a file.
-    fn of_v3(document: &Value, form: Form, outer: Vec<u64>) -> Result<Self> {
+    fn of_v3(document: &Value, form: ElementForm, outer: Vec<u64>) -> Result<Self> {
         let codecs = listed(document.get("codecs"));
         let (chunk, shards, mut codecs) = match &codecs[..] {
             [only] if name(only) == "sharding_indexed" => {
-                let (chunk, shards, codecs) = Shards::of(only, &outer)?;
+                let (chunk, shards, codecs) = Sharding::of(only, &outer)?;
                 (chunk, Some(shards), codecs)
             }
             _ => (outer, None, codecs),
         };
-        let packing = Packing::take_from(&mut codecs);
-        let chain = Chain::of_v3(&codecs, document.get("fill_value"), form, &chunk, 0)?;
+        let packing = BytesCodecs::take_from(&mut codecs);
+        let chain = FilterChain::of_v3(&codecs, document.get("fill_value"), form, &chunk, 0)?;
         Ok(Self { chunk, shards, packing, chain })
     }
 }
