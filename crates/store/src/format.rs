@@ -12,7 +12,7 @@ use array::{Dataset, Error, PackedChunk, Priority, Region, Result, Selection};
 use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::io::window::Flat;
+use crate::io::window::FlatSource;
 
 /// How often whoever waits looks whether the work is still wanted.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -82,7 +82,7 @@ pub trait Format: Send + Sync + 'static {
 
     /// Returns the layout of the elements of a stored level, if each of them is found by its offset: small
     /// reads that lie next to each other are then made together.
-    fn flat(&self, _array: u32, _level: u8) -> Option<Flat> {
+    fn flat(&self, _array: u32, _level: u8) -> Option<FlatSource> {
         None
     }
 

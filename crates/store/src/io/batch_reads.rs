@@ -15,8 +15,8 @@ use futures::future::FutureExt;
 use futures::stream::{self, StreamExt};
 
 use crate::io::byte_store::Unchecked;
-use crate::io::read_ahead::Ahead;
-use crate::io::window::{Flat, Window};
+use crate::io::read_ahead::ReadAhead;
+use crate::io::window::{FileWindow, FlatSource};
 use crate::schedule::jobs::WithdrawOnDrop;
 use crate::schedule::pieces::PIECE_COST;
 use crate::schedule::workers::{Job, Place, Workers};
@@ -40,9 +40,9 @@ pub(crate) fn read_together(format: &Arc<dyn Format>, reads: Vec<SmallRead>) -> 
     let withdraw = WithdrawOnDrop(Cancel::default());
     // A job tells of one read at least whenever it gives its thread back.
     let (sender, ends) = mpsc::channel(reads.len());
-    let jobs: Vec<Together> = in_jobs(reads)
+    let jobs: Vec<SmallReadBatch> = in_jobs(reads)
         .into_iter()
-        .map(|reads| Together {
+        .map(|reads| SmallReadBatch {
             format: Arc::clone(format),
             unread: reads,
             reading: None,
@@ -97,7 +97,7 @@ fn in_order(a: &ReadRequest, b: &ReadRequest) -> Ordering {
     b.priority.cmp(&a.priority).then_with(|| where_they_lie.find(|o| o.is_ne()).unwrap_or(Ordering::Equal))
 }
 
-struct Together {
+struct SmallReadBatch {
     format: Arc<dyn Format>,
     unread: VecDeque<SmallRead>,
     /// The one that is being read.
@@ -111,7 +111,7 @@ struct Together {
     workers: Workers,
 }
 
-impl Together {
+impl SmallReadBatch {
     /// Lets others have the thread. The rest goes back to the place that the job had in the queue.
     fn queue_again(&mut self, place: Place) {
         let rest = Self {
@@ -136,7 +136,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-impl Job for Together {
+impl Job for SmallReadBatch {
     fn urgency(&self) -> Urgency {
         Urgency::of(self.unread.front().map(|read| read.request.priority).unwrap_or_default())
     }
@@ -147,7 +147,7 @@ impl Job for Together {
 
     fn run(mut self: Box<Self>, place: Place) {
         let since = now();
-        let mut near = Near { flat: None, window: None };
+        let mut near = RecentData { flat: None, window: None };
         while let Some(SmallRead { number, request, into, .. }) = self.unread.pop_front() {
             self.reading = Some(number);
             self.turn_to(&mut near, request.array, request.level);
@@ -168,33 +168,33 @@ impl Job for Together {
 }
 
 /// Data that the last reads leave for the next ones.
-struct Near {
-    flat: Option<Lying>,
-    window: Option<Window>,
+struct RecentData {
+    flat: Option<CurrentArray>,
+    window: Option<FileWindow>,
 }
 
 /// Layout of the array that is being read, and its coming reads.
-struct Lying {
+struct CurrentArray {
     array: u32,
     level: u8,
     /// None where it is not flat.
-    flat: Option<(Flat, Unchecked)>,
+    flat: Option<(FlatSource, Unchecked)>,
     /// Byte ranges of the next reads of this array, as far as they are known.
-    ahead: Ahead<vec::IntoIter<Range<u64>>>,
+    ahead: ReadAhead<vec::IntoIter<Range<u64>>>,
 }
 
-impl Near {
+impl RecentData {
     /// Tells where the next reads lie that are not told yet.
     fn tell_ahead(&mut self) {
-        if let Some(Lying { flat: Some((flat, _)), ahead, .. }) = &mut self.flat {
+        if let Some(CurrentArray { flat: Some((flat, _)), ahead, .. }) = &mut self.flat {
             ahead.next(&*flat.store);
         }
     }
 }
 
-impl Together {
+impl SmallReadBatch {
     /// The next read is of this array and level.
-    fn turn_to(&mut self, near: &mut Near, array: u32, level: u8) {
+    fn turn_to(&mut self, near: &mut RecentData, array: u32, level: u8) {
         if near.flat.as_ref().is_none_or(|lying| (lying.array, lying.level) != (array, level)) {
             self.prove(near);
             let flat = self.format.flat(array, level);
@@ -205,13 +205,13 @@ impl Together {
             let same = self.unread.iter().map(|read| &read.request);
             let same = same.take_while(|r| (r.array, r.level) == (array, level));
             let next = same.map_while(|r| flat.as_ref().and_then(|(flat, _)| flat.stretch(&r.selection)));
-            let ahead = Ahead::of(next.collect::<Vec<_>>().into_iter());
-            near.flat = Some(Lying { array, level, flat, ahead });
+            let ahead = ReadAhead::of(next.collect::<Vec<_>>().into_iter());
+            near.flat = Some(CurrentArray { array, level, flat, ahead });
         }
     }
 
     /// Looks once, after all reads since the last look, whether what they read may have been something else.
-    fn prove(&mut self, near: &Near) {
+    fn prove(&mut self, near: &RecentData) {
         let store = near.flat.as_ref().and_then(|lying| lying.flat.as_ref()).map(|(_, store)| store);
         let store = store.filter(|_| !self.unproven.is_empty());
         let proof = store.map_or(Ok(()), ByteStore::check_unchanged);
@@ -219,9 +219,9 @@ impl Together {
         self.ended.extend(proven);
     }
 
-    fn read(&self, near: &mut Near, request: &ReadRequest, into: Region) -> Result<()> {
+    fn read(&self, near: &mut RecentData, request: &ReadRequest, into: Region) -> Result<()> {
         let ReadRequest { array, level, ref selection, .. } = *request;
-        let Near { flat, window } = near;
+        let RecentData { flat, window } = near;
         let flat = flat.as_ref().and_then(|lying| lying.flat.as_ref());
         let Some((flat, unchecked, stretch)) =
             flat.and_then(|(flat, unchecked)| Some((flat, unchecked, flat.stretch(selection)?)))
@@ -233,7 +233,7 @@ impl Together {
             let same = same.take_while(|r| (r.array, r.level) == (array, level));
             let next = same.map_while(|r| flat.stretch(&r.selection));
             // What is wrong with a neighbor is its own affair: then each is read by itself.
-            *window = Window::over(flat, &stretch, next, &self.cancel).ok().flatten();
+            *window = FileWindow::over(flat, &stretch, next, &self.cancel).ok().flatten();
         }
         match window.as_ref().filter(|window| window.covers(flat, &stretch)) {
             Some(window) => window.read(flat, selection, into, &self.cancel),
@@ -242,7 +242,7 @@ impl Together {
     }
 }
 
-impl Drop for Together {
+impl Drop for SmallReadBatch {
     /// Also where a read panicked: each has its end.
     fn drop(&mut self) {
         let unread = self.unread.drain(..).map(|read| read.number);
@@ -451,12 +451,12 @@ mod tests {
         format: Arc<dyn Format>,
         count: usize,
         workers: &Workers,
-    ) -> (Together, mpsc::Receiver<Ends>) {
+    ) -> (SmallReadBatch, mpsc::Receiver<Ends>) {
         let (sender, ends) = mpsc::channel(count);
         let unread = (0..count).map(|n| small(n, n as u64, 1, Priority::NORMAL)).collect();
         let (reading, unproven, ended, cancel) = (None, Vec::new(), Vec::new(), Cancel::default());
         let workers = workers.clone();
-        (Together { format, unread, reading, unproven, ended, cancel, sender, workers }, ends)
+        (SmallReadBatch { format, unread, reading, unproven, ended, cancel, sender, workers }, ends)
     }
 
     /// A format whose first read takes a turn, and all others until the sender is gone.

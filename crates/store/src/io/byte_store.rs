@@ -34,12 +34,12 @@ pub struct IoCounts {
 }
 
 #[derive(Debug, Default)]
-struct Counters {
+struct AtomicIoCounts {
     requests: AtomicU64,
     bytes: AtomicU64,
 }
 
-impl Counters {
+impl AtomicIoCounts {
     const fn new() -> Self {
         Self { requests: AtomicU64::new(0), bytes: AtomicU64::new(0) }
     }
@@ -57,7 +57,7 @@ impl Counters {
     }
 }
 
-static PROCESS: Counters = Counters::new();
+static PROCESS: AtomicIoCounts = AtomicIoCounts::new();
 
 /// Returns the counts of requests and bytes asked of all files of this process so far.
 #[must_use]
@@ -113,8 +113,8 @@ pub trait ByteStore: Send + Sync + 'static {
 pub struct FileBytes {
     file: File,
     path: PathBuf,
-    stamp: Stamp,
-    counters: Counters,
+    stamp: FileStamp,
+    counters: AtomicIoCounts,
     opened_at: Instant,
     /// For how long it had been open when its path was looked at, and still led to this state of it.
     in_place_at_millis: AtomicU64,
@@ -122,13 +122,13 @@ pub struct FileBytes {
 
 /// Size and time of modification of a file; they tell one state of it from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct FileStamp {
     size_bytes: u64,
     modified_seconds: i64,
     modified_nanoseconds: i64,
 }
 
-impl Stamp {
+impl FileStamp {
     pub(crate) fn of(metadata: &Metadata) -> Self {
         Self {
             size_bytes: metadata.len(),
@@ -164,12 +164,12 @@ impl FileBytes {
             ))));
         }
         let file = File::open(path).map_err(|e| place(e.into()))?;
-        let stamp = Stamp::of(&file.metadata().map_err(|e| place(e.into()))?);
+        let stamp = FileStamp::of(&file.metadata().map_err(|e| place(e.into()))?);
         Ok(Arc::new(Self {
             file,
             path: path.to_owned(),
             stamp,
-            counters: Counters::default(),
+            counters: AtomicIoCounts::default(),
             opened_at: Instant::now(),
             in_place_at_millis: AtomicU64::new(0),
         }))
@@ -182,7 +182,7 @@ impl FileBytes {
     }
 
     /// Its state at opening.
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> FileStamp {
         self.stamp
     }
 
@@ -290,7 +290,7 @@ impl FileBytes {
 
     /// Does the check of [`check_unchanged`](Self::check_unchanged) at the time `open_for` after opening.
     fn check_after(&self, open_for: Duration) -> Result<()> {
-        if Stamp::of(&self.file.metadata()?) == self.stamp && self.is_in_place(open_for) {
+        if FileStamp::of(&self.file.metadata()?) == self.stamp && self.is_in_place(open_for) {
             return Ok(());
         }
         Err(Error::new(
@@ -305,7 +305,7 @@ impl FileBytes {
         if open_for < looked_at + LOOK_AGAIN_AFTER {
             return true;
         }
-        if std::fs::metadata(&self.path).is_ok_and(|there| Stamp::of(&there) != self.stamp) {
+        if std::fs::metadata(&self.path).is_ok_and(|there| FileStamp::of(&there) != self.stamp) {
             // Not noted: whoever reads from now on sees it too.
             return false;
         }

@@ -19,13 +19,13 @@ const LOOKED_AT: usize = 3;
 const PAGE_BYTES: u64 = 4 << 10;
 
 /// Tells a store of requests before they are made.
-pub(crate) struct Ahead<R> {
+pub(crate) struct ReadAhead<R> {
     coming: R,
     /// Told and not made yet.
     told: usize,
 }
 
-impl<R: Iterator<Item = Range<u64>>> Ahead<R> {
+impl<R: Iterator<Item = Range<u64>>> ReadAhead<R> {
     /// Takes the coming requests in the order in which they will be made.
     pub(crate) fn of(coming: R) -> Self {
         Self { coming, told: 0 }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn each_request_is_told_once_before_it_is_made_and_few_are_ahead() {
-        let (store, mut ahead) = (Told::default(), Ahead::of(requests(1_000, 4096)));
+        let (store, mut ahead) = (Told::default(), ReadAhead::of(requests(1_000, 4096)));
         for made in 0..1_000 {
             ahead.next(&store);
             let told = store.0.lock().iter().map(Vec::len).sum::<usize>();
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn nothing_is_told_of_a_single_request_or_of_large_ones() {
         for (count, size_bytes) in [(0, 4096), (1, 4096), (1_000, MAX_REQUEST_BYTES + 1)] {
-            let (store, mut ahead) = (Told::default(), Ahead::of(requests(count, size_bytes)));
+            let (store, mut ahead) = (Told::default(), ReadAhead::of(requests(count, size_bytes)));
             (0..count).for_each(|_| ahead.next(&store));
             assert_eq!(store.0.into_inner(), Vec::<Vec<Range<u64>>>::new());
         }

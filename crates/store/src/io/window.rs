@@ -16,12 +16,12 @@ const MAX_WINDOW_BYTES: u64 = 1 << 20;
 
 /// An array any element of which is found by its offset in a store.
 #[derive(Clone)]
-pub struct Flat {
+pub struct FlatSource {
     pub(crate) place: FlatArray,
     pub(crate) store: Arc<dyn ByteStore>,
 }
 
-impl Flat {
+impl FlatSource {
     /// Returns the range that holds the bytes of a selection, if it holds at most `MAX_GAP_BYTES` of others
     /// and is no longer than `MAX_WINDOW_BYTES`.
     pub(crate) fn stretch(&self, selection: &Selection) -> Option<Range<u64>> {
@@ -33,20 +33,20 @@ impl Flat {
 }
 
 /// A stretch of a store in memory.
-pub(crate) struct Window {
+pub(crate) struct FileWindow {
     start: u64,
     bytes: Vec<u8>,
     store: Arc<dyn ByteStore>,
 }
 
-impl Window {
+impl FileWindow {
     /// Over a first stretch and those that follow it closely; `None` where none does: a request of its own costs less
     /// than another copy.
     ///
     /// # Errors
     /// Those of the store.
     pub(crate) fn over(
-        flat: &Flat,
+        flat: &FlatSource,
         first: &Range<u64>,
         next: impl Iterator<Item = Range<u64>>,
         cancel: &Cancel,
@@ -72,7 +72,7 @@ impl Window {
     }
 
     /// Whether a stretch of `flat` lies in it.
-    pub(crate) fn covers(&self, flat: &Flat, stretch: &Range<u64>) -> bool {
+    pub(crate) fn covers(&self, flat: &FlatSource, stretch: &Range<u64>) -> bool {
         Arc::ptr_eq(&self.store, &flat.store)
             && self.place(stretch.start, stretch.end - stretch.start).is_some()
     }
@@ -83,7 +83,7 @@ impl Window {
     /// `Cancelled`.
     pub(crate) fn read(
         &self,
-        flat: &Flat,
+        flat: &FlatSource,
         selection: &Selection,
         into: Region,
         cancel: &Cancel,
@@ -98,7 +98,7 @@ impl Window {
     }
 }
 
-impl ByteStore for Window {
+impl ByteStore for FileWindow {
     fn size_bytes(&self) -> u64 {
         self.store.size_bytes()
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use array::{Error, Region, Result, Selection};
 
 use crate::io::portions::{PORTION_BYTES, Portions};
-use crate::io::read_ahead::Ahead;
+use crate::io::read_ahead::ReadAhead;
 use crate::{ByteStore, Cancel};
 
 /// A gap that is read and thrown away rather than skipped: no more than a page, in which disks and caches come anyway. A
@@ -282,7 +282,7 @@ impl RequestPlan {
         let mut out = out;
         let has_several = !self.outer.is_empty();
         let mut ahead =
-            has_several.then(|| Ahead::of(ByteRequests::of(self).map(|request| self.range(&request))));
+            has_several.then(|| ReadAhead::of(ByteRequests::of(self).map(|request| self.range(&request))));
         for request in ByteRequests::of(self) {
             cancel.check()?;
             if let Some(ahead) = &mut ahead {

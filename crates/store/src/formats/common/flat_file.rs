@@ -10,7 +10,7 @@ use array::{
 use futures::future::BoxFuture;
 
 use crate::formats::common::flat::FlatArray;
-use crate::io::window::Flat;
+use crate::io::window::FlatSource;
 use crate::{Access, ByteStore, Cancel, FileBytes, Format, GzipBytes, OpenOptions};
 
 /// One array with its place.
@@ -80,9 +80,9 @@ impl Format for FlatFile {
         self.arrays.get(array as usize).and_then(|(_, store, _)| store.prepare(priority))
     }
 
-    fn flat(&self, array: u32, level: u8) -> Option<Flat> {
+    fn flat(&self, array: u32, level: u8) -> Option<FlatSource> {
         let (place, store, access) = self.arrays.get(array as usize).filter(|_| level == 0)?;
-        (*access == Access::Flat).then(|| Flat { place: place.clone(), store: Arc::clone(store) })
+        (*access == Access::Flat).then(|| FlatSource { place: place.clone(), store: Arc::clone(store) })
     }
 
     fn read(

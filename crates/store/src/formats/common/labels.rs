@@ -17,7 +17,7 @@ use array::{
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
-use crate::io::window::Flat;
+use crate::io::window::FlatSource;
 use crate::{Access, Cancel, Format};
 
 /// Words of a name that say that it holds categories. Not `mask`: the mean of a mask is the share that it covers.
@@ -148,7 +148,7 @@ impl Format for FormatWithMeaning {
         self.inner.prepare(array, priority)
     }
 
-    fn flat(&self, array: u32, level: u8) -> Option<Flat> {
+    fn flat(&self, array: u32, level: u8) -> Option<FlatSource> {
         self.inner.flat(array, level)
     }
 

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::header::{DataLocation, DataSkip, NrrdEncoding, NrrdHeader};
 use super::{MAX_HEADER_BYTES, text};
 use crate::cache::chunk_cache::{ChunkStore, Decoded};
-use crate::io::byte_store::Stamp;
+use crate::io::byte_store::FileStamp;
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
 use crate::{Access, ByteStore, Cancel, FileBytes, GzipBytes, IoCounts, OpenOptions};
 
@@ -289,7 +289,7 @@ struct DataFiles {
 
 struct DataFile {
     name: String,
-    stamp: Stamp,
+    stamp: FileStamp,
 }
 
 struct OpenDataFile {

@@ -10,7 +10,7 @@ use array::{Error, ErrorKind, Result};
 use super::archive::Archive;
 use super::attributes::quoted;
 use super::states::FileStates;
-use crate::io::byte_store::Stamp;
+use crate::io::byte_store::FileStamp;
 use crate::{ByteStore, FileBytes};
 
 /// Largest metadata document, bytes.
@@ -83,7 +83,7 @@ impl StoredFile {
         }
     }
 
-    fn stamp(&self) -> Stamp {
+    fn stamp(&self) -> FileStamp {
         self.file.stamp()
     }
 
@@ -187,13 +187,13 @@ impl Directory {
     ///
     /// # Errors
     /// `Stale` when the file is not in the state in which it was before.
-    pub(super) fn look(&self, key: &str) -> Result<Option<Stamp>> {
+    pub(super) fn look(&self, key: &str) -> Result<Option<FileStamp>> {
         if let Some(archive) = &self.archive {
             // Its members change with it.
             return Ok(archive.has(key).then(|| archive.file().stamp()));
         }
         let metadata = std::fs::metadata(self.root.join(key)).ok();
-        let stamp = metadata.as_ref().map(Stamp::of);
+        let stamp = metadata.as_ref().map(FileStamp::of);
         if !metadata.is_some_and(|metadata| metadata.is_dir()) {
             self.states.note(key, stamp)?;
         }

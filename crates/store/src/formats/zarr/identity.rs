@@ -14,7 +14,7 @@ use array::Result;
 use super::directory::Directory;
 use super::states::at;
 use super::stored::ZarrArray;
-use crate::io::byte_store::Stamp;
+use crate::io::byte_store::FileStamp;
 
 /// Most files or folders whose state is looked at when a store is opened: a few milliseconds on a local disk.
 const MAX_LOOKS: u64 = 1024;
@@ -28,7 +28,7 @@ pub(super) fn identity(directory: &Directory, arrays: &[ZarrArray]) -> Result<Ve
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
     let mut identity = Vec::new();
     let mut look = |key: &str| -> Result<()> {
-        let stamp = directory.look(key)?.map(Stamp::to_bytes);
+        let stamp = directory.look(key)?.map(FileStamp::to_bytes);
         identity.extend(stamp.unwrap_or_default());
         Ok(())
     };

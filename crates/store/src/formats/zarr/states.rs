@@ -8,7 +8,7 @@ use array::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::io::byte_store::Stamp;
+use crate::io::byte_store::FileStamp;
 
 /// Most files whose state is noted while a store is open; about 5 MB.
 const MAX_NOTED: usize = 1 << 17;
@@ -17,7 +17,7 @@ const MAX_NOTED: usize = 1 << 17;
 #[derive(Debug, Default)]
 pub(super) struct FileStates {
     /// By hash of their keys.
-    noted: Mutex<HashMap<u64, Option<Stamp>>>,
+    noted: Mutex<HashMap<u64, Option<FileStamp>>>,
     has_changed: AtomicBool,
 }
 
@@ -26,7 +26,7 @@ impl FileStates {
     ///
     /// # Errors
     /// `Stale` when they differ, and ever after.
-    pub(super) fn note(&self, key: &str, stamp: Option<Stamp>) -> Result<()> {
+    pub(super) fn note(&self, key: &str, stamp: Option<FileStamp>) -> Result<()> {
         let mut noted = self.noted.lock();
         let hash = xxh3_64(key.as_bytes());
         match noted.get(&hash) {

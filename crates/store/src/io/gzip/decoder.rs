@@ -3,7 +3,7 @@
 use array::{Error, Result};
 use flate2::Crc;
 
-use super::inflate::{Inflater, Place};
+use super::inflate::{InflateEnd, Inflater};
 use crate::{ByteStore, FileBytes};
 
 /// Packed bytes read at once.
@@ -13,7 +13,7 @@ const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// A position in the packed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum DecoderStop {
     /// The output is full, or nothing special.
     Within,
     /// After a block: the next byte of the file, and how many bits of the one before it are still to be used.
@@ -25,7 +25,7 @@ pub(super) enum Stop {
 }
 
 /// Reads forward from somewhere in a gzip file.
-pub(super) struct Decoder<'a> {
+pub(super) struct GzipDecoder<'a> {
     file: &'a FileBytes,
     input: Vec<u8>,
     /// How much of `input` is used.
@@ -38,7 +38,7 @@ pub(super) struct Decoder<'a> {
     is_done: bool,
 }
 
-impl<'a> Decoder<'a> {
+impl<'a> GzipDecoder<'a> {
     /// From the first member's header on.
     pub(super) fn start(file: &'a FileBytes, start: u64) -> Result<Self> {
         let mut decoder = Self::at(file, start, Inflater::new()?);
@@ -68,14 +68,14 @@ impl<'a> Decoder<'a> {
     }
 
     /// Decodes into `output`: how many bytes, and why it stopped. With `stop_at_blocks` it stops after each block.
-    pub(super) fn step(&mut self, output: &mut [u8], stop_at_blocks: bool) -> Result<(usize, Stop)> {
+    pub(super) fn step(&mut self, output: &mut [u8], stop_at_blocks: bool) -> Result<(usize, DecoderStop)> {
         let mut made = 0;
         while made < output.len() {
             if self.is_done {
-                return Ok((made, Stop::End));
+                return Ok((made, DecoderStop::End));
             }
             if self.used == self.input.len() && !self.refill()? {
-                return Ok((made, Stop::Cut));
+                return Ok((made, DecoderStop::Cut));
             }
             let step = self.inflater.step(&self.input[self.used..], &mut output[made..], stop_at_blocks)?;
             if let Some(check) = &mut self.check {
@@ -84,13 +84,13 @@ impl<'a> Decoder<'a> {
             self.used += step.taken;
             made += step.made;
             match step.place {
-                Place::BlockEnd(bits) if stop_at_blocks => {
-                    return Ok((made, Stop::Block { packed: self.packed(), bits }));
+                InflateEnd::BlockEnd(bits) if stop_at_blocks => {
+                    return Ok((made, DecoderStop::Block { packed: self.packed(), bits }));
                 }
-                Place::StreamEnd => match self.next_member()? {
+                InflateEnd::StreamEnd => match self.next_member()? {
                     Some(true) => {}
                     Some(false) => self.is_done = true,
-                    None => return Ok((made, Stop::Cut)),
+                    None => return Ok((made, DecoderStop::Cut)),
                 },
                 _ if step.taken == 0 && step.made == 0 => {
                     return Err(Error::corrupt("expected the deflate stream to go on, found no progress"));
@@ -98,7 +98,7 @@ impl<'a> Decoder<'a> {
                 _ => {}
             }
         }
-        Ok((made, Stop::Within))
+        Ok((made, DecoderStop::Within))
     }
 
     /// Fills `output` or fails.

@@ -8,7 +8,7 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 
 use super::MAX_SEGMENT_BYTES;
-use super::decoder::{Decoder, Stop};
+use super::decoder::{DecoderStop, GzipDecoder};
 use crate::cache::chunk_cache::ChunkStore;
 use crate::{Cancel, FileBytes};
 
@@ -24,7 +24,7 @@ const VERSION: u64 = 1;
 
 /// A place from which decoding can start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Point {
+pub(super) struct RestartPoint {
     /// Position in the unpacked data.
     pub(super) unpacked: u64,
     /// The next byte of the file.
@@ -35,7 +35,7 @@ pub(super) struct Point {
     window: Vec<u8>,
 }
 
-impl Point {
+impl RestartPoint {
     fn new(unpacked: u64, packed: u64, bits: u8, window: &[u8]) -> Result<Self> {
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(window)?;
@@ -52,14 +52,14 @@ impl Point {
 
 /// How far points lie apart.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spacing {
+pub(super) struct PointSpacing {
     /// Output between two of them, at first.
     pub(super) first_bytes: u64,
     /// So many of them are thinned.
     pub(super) most_points: usize,
 }
 
-impl Default for Spacing {
+impl Default for PointSpacing {
     fn default() -> Self {
         Self { first_bytes: 1 << 20, most_points: MAX_POINTS }
     }
@@ -67,15 +67,15 @@ impl Default for Spacing {
 
 /// The restart points of a file, in order; the first is its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Index {
-    pub(super) points: Vec<Point>,
+pub(super) struct GzipIndex {
+    pub(super) points: Vec<RestartPoint>,
     /// Size of the unpacked data.
     pub(super) size_bytes: u64,
     /// The file ended before its data.
     pub(super) is_cut: bool,
 }
 
-impl Index {
+impl GzipIndex {
     /// Which segment holds the unpacked byte `at`.
     pub(super) fn segment_at(&self, at: u64) -> usize {
         self.points.partition_point(|p| p.unpacked <= at).saturating_sub(1)
@@ -92,38 +92,42 @@ impl Index {
     pub(super) fn build(
         file: &FileBytes,
         start: u64,
-        spacing: Spacing,
+        spacing: PointSpacing,
         tell: &dyn Fn(u64),
         segments: &ChunkStore,
         cancel: &Cancel,
     ) -> Result<Self> {
-        let mut decoder = Decoder::start(file, start)?;
-        let mut points = vec![Point::new(0, decoder.packed(), 0, &[])?];
+        let mut decoder = GzipDecoder::start(file, start)?;
+        let mut points = vec![RestartPoint::new(0, decoder.packed(), 0, &[])?];
         let room = segments.scratch().try_reserve(MAX_SEGMENT_BYTES);
         let segment = || room.as_ref().map(|_| Vec::new());
-        let mut pass =
-            Pass { window: Vec::new(), segment: segment(), unpacked: 0, spacing: spacing.first_bytes };
+        let mut pass = IndexingPass {
+            window: Vec::new(),
+            segment: segment(),
+            unpacked: 0,
+            spacing: spacing.first_bytes,
+        };
         let mut output = vec![0; 128 << 10];
         let mut told = 0;
         let is_cut = loop {
             cancel.check()?;
             let (made, stop) = decoder.step(&mut output, true)?;
             pass.take(&output[..made]);
-            if decoder.packed() >= told + TELL_BYTES || matches!(stop, Stop::End | Stop::Cut) {
+            if decoder.packed() >= told + TELL_BYTES || matches!(stop, DecoderStop::End | DecoderStop::Cut) {
                 told = decoder.packed();
                 tell(told);
             }
             match stop {
-                Stop::Within => {}
-                Stop::End => break false,
-                Stop::Cut => break true,
-                Stop::Block { packed, bits } => {
+                DecoderStop::Within => {}
+                DecoderStop::End => break false,
+                DecoderStop::Cut => break true,
+                DecoderStop::Block { packed, bits } => {
                     let last = points.last().map_or(0, |p| p.unpacked);
                     if pass.unpacked - last >= pass.spacing {
                         if let Some(whole) = std::mem::replace(&mut pass.segment, segment()) {
                             segments.put(0, points.len() as u64 - 1, whole);
                         }
-                        points.push(Point::new(pass.unpacked, packed, bits, &pass.window)?);
+                        points.push(RestartPoint::new(pass.unpacked, packed, bits, &pass.window)?);
                         if points.len() >= spacing.most_points {
                             thin(&mut points);
                             pass.spacing *= 2;
@@ -166,7 +170,7 @@ impl Index {
             let bits = u8::try_from(number(&mut rest)?).ok().filter(|&b| b < 8)?;
             let length = usize::try_from(number(&mut rest)?).ok()?;
             let (window, after) = rest.split_at_checked(length)?;
-            points.push(Point { unpacked, packed, bits, window: window.to_vec() });
+            points.push(RestartPoint { unpacked, packed, bits, window: window.to_vec() });
             rest = after;
         }
         let in_order = points.windows(2).all(|w| w[0].unpacked < w[1].unpacked);
@@ -176,7 +180,7 @@ impl Index {
 }
 
 /// State of one pass through the data.
-struct Pass {
+struct IndexingPass {
     /// The last 32 KiB.
     window: Vec<u8>,
     /// Everything since the last point, unless that became too long to keep.
@@ -185,7 +189,7 @@ struct Pass {
     spacing: u64,
 }
 
-impl Pass {
+impl IndexingPass {
     fn take(&mut self, output: &[u8]) {
         self.unpacked += output.len() as u64;
         let keep = WINDOW_BYTES.saturating_sub(output.len()).min(self.window.len());
@@ -202,7 +206,7 @@ impl Pass {
 }
 
 /// Gives up every other point, keeping the first.
-fn thin(points: &mut Vec<Point>) {
+fn thin(points: &mut Vec<RestartPoint>) {
     let mut number = 0;
     points.retain(|_| {
         number += 1;

@@ -17,7 +17,7 @@ unsafe impl Send for Inflater {}
 
 /// Position at which decoding stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum InflateEnd {
     /// Somewhere: input or output ran out.
     Within,
     /// After a block; this many bits of the last byte taken belong to the next.
@@ -28,10 +28,10 @@ pub(super) enum Place {
 
 /// Result of one step: bytes taken, bytes made, and where it stopped.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct InflateStep {
     pub(super) taken: usize,
     pub(super) made: usize,
-    pub(super) place: Place,
+    pub(super) place: InflateEnd,
 }
 
 /// No header, no trailer, the largest window.
@@ -79,7 +79,12 @@ impl Inflater {
     }
 
     /// Decodes from `input` to `output`; stops after a block if asked.
-    pub(super) fn step(&mut self, input: &[u8], output: &mut [u8], stop_at_blocks: bool) -> Result<Step> {
+    pub(super) fn step(
+        &mut self,
+        input: &[u8],
+        output: &mut [u8],
+        stop_at_blocks: bool,
+    ) -> Result<InflateStep> {
         let available = (u32::try_from(input.len()), u32::try_from(output.len()));
         let (Ok(input_size), Ok(output_size)) = available else {
             return Err(Error::internal("expected pieces below 4 GiB for zlib"));
@@ -101,11 +106,15 @@ impl Inflater {
             (code, left.0, left.1, left.2)
         };
         let place = match code {
-            zlib::Z_STREAM_END => Place::StreamEnd,
+            zlib::Z_STREAM_END => InflateEnd::StreamEnd,
             zlib::Z_OK | zlib::Z_BUF_ERROR => place(flags),
             other => return Err(corrupt(other)),
         };
-        Ok(Step { taken: input.len() - left_in as usize, made: output.len() - left_out as usize, place })
+        Ok(InflateStep {
+            taken: input.len() - left_in as usize,
+            made: output.len() - left_out as usize,
+            place,
+        })
     }
 
     fn expect(&self, code: c_int) -> Result<()> {
@@ -114,10 +123,10 @@ impl Inflater {
 }
 
 /// zlib's `data_type`: 128 after a block, 64 in the last block, the low bits count unused bits.
-fn place(flags: c_int) -> Place {
+fn place(flags: c_int) -> InflateEnd {
     match u8::try_from(flags & 7) {
-        Ok(bits) if flags & 128 != 0 && flags & 64 == 0 => Place::BlockEnd(bits),
-        _ => Place::Within,
+        Ok(bits) if flags & 128 != 0 && flags & 64 == 0 => InflateEnd::BlockEnd(bits),
+        _ => InflateEnd::Within,
     }
 }
 

@@ -24,8 +24,8 @@ use array::{Error, LongWork, Priority, Result, Task};
 use futures::future::{BoxFuture, FutureExt, WeakShared};
 use parking_lot::Mutex;
 
-use self::decoder::Decoder;
-use self::index::{Index, Spacing};
+use self::decoder::GzipDecoder;
+use self::index::{GzipIndex, PointSpacing};
 use crate::cache::chunk_cache::{ChunkStore, Decoded};
 use crate::schedule::once::Once;
 use crate::schedule::pool::on_pool;
@@ -53,16 +53,16 @@ pub(crate) fn peek(head: &[u8], limit: usize) -> Vec<u8> {
 }
 
 /// The inside of a gzip file.
-pub struct GzipBytes(Arc<Inside>);
+pub struct GzipBytes(Arc<GzipInner>);
 
-struct Inside {
+struct GzipInner {
     file: Arc<FileBytes>,
     start: u64,
-    spacing: Spacing,
+    spacing: PointSpacing,
     side: Option<SideCache>,
     on_progress: Option<OnProgress>,
     work: LongWork,
-    index: Once<Index>,
+    index: Once<GzipIndex>,
     /// The making under way, for others to join.
     flight: Mutex<Option<WeakShared<BoxFuture<'static, Result<()>>>>>,
     segments: ChunkStore,
@@ -72,11 +72,11 @@ impl GzipBytes {
     /// The stream that begins at byte `start` of `file`. Reads nothing yet.
     #[must_use]
     pub fn new(file: Arc<FileBytes>, start: u64, options: &OpenOptions) -> Self {
-        Self::spaced(file, start, Spacing::default(), options)
+        Self::spaced(file, start, PointSpacing::default(), options)
     }
 
-    fn spaced(file: Arc<FileBytes>, start: u64, spacing: Spacing, options: &OpenOptions) -> Self {
-        Self(Arc::new(Inside {
+    fn spaced(file: Arc<FileBytes>, start: u64, spacing: PointSpacing, options: &OpenOptions) -> Self {
+        Self(Arc::new(GzipInner {
             file,
             start,
             spacing,
@@ -90,21 +90,21 @@ impl GzipBytes {
     }
 }
 
-impl Inside {
+impl GzipInner {
     /// The index: from memory, from the side cache, or made now; by one thread at a time.
-    fn index(&self, cancel: &Cancel) -> Result<&Index> {
+    fn index(&self, cancel: &Cancel) -> Result<&GzipIndex> {
         self.index.get_or_make(cancel, || self.load_or_build(cancel))
     }
 
-    fn load_or_build(&self, cancel: &Cancel) -> Result<Index> {
+    fn load_or_build(&self, cancel: &Cancel) -> Result<GzipIndex> {
         let id = self.file.dataset_id();
         let name = format!("{INDEX_NAME}-{}", self.start);
         let kept = self.side.as_ref().and_then(|side| side.get(id, &name));
-        if let Some(index) = kept.and_then(|bytes| Index::decode(&bytes)) {
+        if let Some(index) = kept.and_then(|bytes| GzipIndex::decode(&bytes)) {
             return Ok(index);
         }
         let tell = |done_bytes| self.tell(done_bytes);
-        let index = Index::build(&self.file, self.start, self.spacing, &tell, &self.segments, cancel);
+        let index = GzipIndex::build(&self.file, self.start, self.spacing, &tell, &self.segments, cancel);
         self.work.end(Task::Indexing);
         let index = index?;
         let side = self.side.as_ref().filter(|_| !index.is_cut);
@@ -124,7 +124,7 @@ impl Inside {
     }
 
     /// Segment `number`, which is no longer than [`longest_kept`](Self::longest_kept), decoded now unless it is kept.
-    fn segment(&self, index: &Index, number: usize, cancel: &Cancel) -> Result<Arc<Decoded>> {
+    fn segment(&self, index: &GzipIndex, number: usize, cancel: &Cancel) -> Result<Arc<Decoded>> {
         let (start, end) = index.span(number);
         let size = usize::try_from(end - start).map_err(|_| Error::internal("a segment exceeds memory"))?;
         self.segments.get(0, number as u64, size, cancel, || {
@@ -139,15 +139,15 @@ impl Inside {
         MAX_SEGMENT_BYTES.min(self.segments.scratch().decoding_bytes() / 2)
     }
 
-    fn resume(&self, index: &Index, number: usize) -> Result<Decoder<'_>> {
+    fn resume(&self, index: &GzipIndex, number: usize) -> Result<GzipDecoder<'_>> {
         let point = &index.points[number];
-        Decoder::resume(&self.file, point.packed, point.bits, &point.window()?)
+        GzipDecoder::resume(&self.file, point.packed, point.bits, &point.window()?)
     }
 
     /// Fills `into` from the long segment `number` on, skipping `skip` bytes of it.
     fn decode_part(
         &self,
-        index: &Index,
+        index: &GzipIndex,
         number: usize,
         skip: u64,
         into: &mut [u8],

@@ -83,7 +83,7 @@ fn what_was_decoded_while_indexing_is_right_after_points_were_given_up() {
     let data = data(3 << 20);
     for most_points in [4, 5, 8, 13] {
         let case = Case::new(&packed(&data));
-        let spacing = Spacing { first_bytes: 32 << 10, most_points };
+        let spacing = PointSpacing { first_bytes: 32 << 10, most_points };
         let file = FileBytes::open(&case.path).unwrap();
         let inside = GzipBytes::spaced(file, 0, spacing, &case.options);
         inside.0.index(&Cancel::default()).unwrap();
