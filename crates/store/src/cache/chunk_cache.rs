@@ -19,13 +19,13 @@ const LEAST_KEPT_BYTES: usize = 32 << 10;
 
 /// Decoded bytes with the room they take.
 #[derive(Debug, Default)]
-pub(crate) struct Decoded {
+pub(crate) struct DecodedChunk {
     bytes: Vec<u8>,
     /// Given back after the bytes are: fields are dropped in order.
     _room: Option<Room>,
 }
 
-impl Decoded {
+impl DecodedChunk {
     /// Keeps decoded `bytes` together with `room`, which shrinks to their length.
     pub(crate) fn new(bytes: Vec<u8>, mut room: Room) -> Self {
         room.shrink_to(bytes.len() as u64);
@@ -33,7 +33,7 @@ impl Decoded {
     }
 }
 
-impl Deref for Decoded {
+impl Deref for DecodedChunk {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -42,35 +42,36 @@ impl Deref for Decoded {
 }
 
 /// Owner, array, chunk.
-type Key = (u64, u32, u64);
+type ChunkKey = (u64, u32, u64);
 /// A place for one decoded chunk; its lock is held while somebody decodes.
-pub(crate) type Slot = Arc<Mutex<Option<Arc<Decoded>>>>;
+pub(crate) type ChunkSlot = Arc<Mutex<Option<Arc<DecodedChunk>>>>;
 
 #[derive(Debug)]
-struct Entry {
-    slot: Slot,
+struct ChunkEntry {
+    slot: ChunkSlot,
     used: u64,
 }
 
 /// Everything that is kept, of all files that share a budget.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
-    entries: BTreeMap<Key, Entry>,
+pub(crate) struct ChunkCache {
+    entries: BTreeMap<ChunkKey, ChunkEntry>,
     clock: u64,
 }
 
-impl Kept {
-    fn slot(&mut self, key: Key) -> Slot {
+impl ChunkCache {
+    fn slot(&mut self, key: ChunkKey) -> ChunkSlot {
         self.clock += 1;
-        let entry = self.entries.entry(key).or_insert_with(|| Entry { slot: Slot::default(), used: 0 });
+        let entry =
+            self.entries.entry(key).or_insert_with(|| ChunkEntry { slot: ChunkSlot::default(), used: 0 });
         entry.used = self.clock;
         Arc::clone(&entry.slot)
     }
 
     /// Takes out chunks that nobody uses at the moment, those longest unused first, until they are `bytes` or no more
     /// are there. The caller drops them, without the lock.
-    pub(crate) fn take_idle(&mut self, bytes: u64) -> Vec<Slot> {
-        let idle = |(key, entry): (&Key, &Entry)| {
+    pub(crate) fn take_idle(&mut self, bytes: u64) -> Vec<ChunkSlot> {
+        let idle = |(key, entry): (&ChunkKey, &ChunkEntry)| {
             // Everybody who could get at the content holds the slot or the content itself.
             let content = entry.slot.try_lock().filter(|_| Arc::strong_count(&entry.slot) == 1)?;
             let size = match content.as_ref() {
@@ -80,7 +81,7 @@ impl Kept {
             };
             Some((entry.used, *key, size))
         };
-        let mut idle: Vec<(u64, Key, u64)> = self.entries.iter().filter_map(idle).collect();
+        let mut idle: Vec<(u64, ChunkKey, u64)> = self.entries.iter().filter_map(idle).collect();
         idle.sort_unstable();
         let mut freed = 0;
         let enough = idle.into_iter().take_while(|(_, _, size)| {
@@ -91,8 +92,8 @@ impl Kept {
         enough.filter_map(|(_, key, _)| self.entries.remove(&key)).map(|entry| entry.slot).collect()
     }
 
-    fn take_owned_by(&mut self, owner: u64) -> Vec<Entry> {
-        let keys: Vec<Key> =
+    fn take_owned_by(&mut self, owner: u64) -> Vec<ChunkEntry> {
+        let keys: Vec<ChunkKey> =
             self.entries.range((owner, 0, 0)..=(owner, u32::MAX, u64::MAX)).map(|(key, _)| *key).collect();
         keys.into_iter().filter_map(|key| self.entries.remove(&key)).collect()
     }
@@ -129,8 +130,8 @@ impl ChunkStore {
         chunk: u64,
         size_bytes: usize,
         cancel: &Cancel,
-        decode: impl FnOnce() -> Result<Decoded>,
-    ) -> Result<Arc<Decoded>> {
+        decode: impl FnOnce() -> Result<DecodedChunk>,
+    ) -> Result<Arc<DecodedChunk>> {
         if size_bytes < LEAST_KEPT_BYTES {
             return decode().map(Arc::new);
         }
@@ -159,7 +160,7 @@ impl ChunkStore {
         // Whoever holds it decodes the same, and may wait for the room taken here.
         let Some(mut content) = slot.try_lock() else { return };
         if content.is_none() {
-            *content = Some(Arc::new(Decoded::new(bytes, room)));
+            *content = Some(Arc::new(DecodedChunk::new(bytes, room)));
         }
     }
 

@@ -190,14 +190,14 @@ impl SideCache {
     }
 }
 
-struct Found {
+struct SideEntry {
     path: PathBuf,
     size_bytes: u64,
     used: SystemTime,
 }
 
 /// The entries of every data set in `dir`. Other folders are not ours.
-fn find_all(dir: &Path, found: &mut Vec<Found>) {
+fn find_all(dir: &Path, found: &mut Vec<SideEntry>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
@@ -210,7 +210,7 @@ fn find_all(dir: &Path, found: &mut Vec<Found>) {
 }
 
 /// The entries below `dir`; abandoned temporary files are deleted on the way.
-fn find(dir: &Path, depth: usize, found: &mut Vec<Found>) {
+fn find(dir: &Path, depth: usize, found: &mut Vec<SideEntry>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
         let (path, Ok(metadata)) = (entry.path(), entry.metadata()) else { continue };
@@ -223,7 +223,7 @@ fn find(dir: &Path, depth: usize, found: &mut Vec<Found>) {
         }
         let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         if !entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
-            found.push(Found { path, size_bytes: metadata.len(), used });
+            found.push(SideEntry { path, size_bytes: metadata.len(), used });
         } else if is_abandoned(used) {
             drop(fs::remove_file(&path));
         }

@@ -8,7 +8,7 @@ use array::{Error, PackedChunk, Region, Result, Selection};
 use super::filters::FilterPipeline;
 use super::library::{ChunkLocation, DatasetInfo, DatasetLayout, Object};
 use super::places::ChunkIndex;
-use crate::cache::chunk_cache::{ChunkStore, Decoded};
+use crate::cache::chunk_cache::{ChunkStore, DecodedChunk};
 use crate::formats::common::chunked::{ChunkPart, fill, for_each_chunk, whole_chunk};
 use crate::formats::common::flat::FlatArray;
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
@@ -232,7 +232,7 @@ impl ChunkedStorage {
         place: &ChunkLocation,
         chunk_bytes: usize,
         reader: &StorageReader<'_>,
-    ) -> Result<Decoded> {
+    ) -> Result<DecodedChunk> {
         if place.size_bytes > most_stored_bytes(chunk_bytes as u64).saturating_mul(self.pipeline.padding()) {
             return Err(Error::corrupt(format!(
                 "expected at most about {chunk_bytes} stored bytes, found {}",
@@ -244,7 +244,7 @@ impl ChunkedStorage {
         let mut stored = vec![0; usize::try_from(place.size_bytes).unwrap_or(0)];
         reader.file.read_at(place.offset, &mut stored, reader.cancel)?;
         let bytes = self.pipeline.decode(stored, place.skipped_filters, chunk_bytes)?;
-        Ok(Decoded::new(bytes, room))
+        Ok(DecodedChunk::new(bytes, room))
     }
 }
 

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::header::{DataLocation, DataSkip, NrrdEncoding, NrrdHeader};
 use super::{MAX_HEADER_BYTES, text};
-use crate::cache::chunk_cache::{ChunkStore, Decoded};
+use crate::cache::chunk_cache::{ChunkStore, DecodedChunk};
 use crate::io::byte_store::FileStamp;
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
 use crate::{Access, ByteStore, Cancel, FileBytes, GzipBytes, IoCounts, OpenOptions};
@@ -242,7 +242,7 @@ impl ByteStore for WholeFile {
             // The decoder's own memory and the text of numbers are small beside what comes of them.
             let needed = (self.size + 4 * STEP_BYTES) as u64;
             let room = self.kept.scratch().reserve(self.size as u64, needed, cancel)?;
-            Ok(Decoded::new(self.decode(cancel)?, room))
+            Ok(DecodedChunk::new(self.decode(cancel)?, room))
         })?;
         let from = usize::try_from(offset).unwrap_or(usize::MAX);
         let wanted =

@@ -15,7 +15,7 @@ use super::nodes::{NodeKind, chunk_sizes, listed, sizes};
 use super::packing::{BytesCodecs, name};
 use super::shards::Sharding;
 use super::states::at;
-use crate::cache::chunk_cache::{ChunkStore, Decoded};
+use crate::cache::chunk_cache::{ChunkStore, DecodedChunk};
 use crate::formats::common::chunked::{ChunkPart, fill, for_each_chunk, whole_chunk};
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
 use crate::{Cancel, Scratch};
@@ -234,12 +234,12 @@ impl ZarrArray {
     }
 
     /// A chunk that was never written: no bytes at all; of texts, whose fill is more than one element, all of them.
-    fn missing(&self, size: usize, store: &ChunkStore, cancel: &Cancel) -> Result<Decoded> {
+    fn missing(&self, size: usize, store: &ChunkStore, cancel: &Cancel) -> Result<DecodedChunk> {
         if !self.is_text() || self.fill.iter().all(|&byte| byte == 0) {
-            return Ok(Decoded::default());
+            return Ok(DecodedChunk::default());
         }
         let room = store.scratch().reserve(size as u64, size as u64, cancel)?;
-        Ok(Decoded::new(self.fill.iter().copied().cycle().take(size).collect(), room))
+        Ok(DecodedChunk::new(self.fill.iter().copied().cycle().take(size).collect(), room))
     }
 
     /// Most bytes of a chunk before it was packed.
@@ -258,7 +258,13 @@ impl ZarrArray {
     }
 
     /// The elements of a chunk as stored; empty when it does not exist.
-    fn decode(&self, position: &[u64], size: usize, store: &ChunkStore, cancel: &Cancel) -> Result<Decoded> {
+    fn decode(
+        &self,
+        position: &[u64],
+        size: usize,
+        store: &ChunkStore,
+        cancel: &Cancel,
+    ) -> Result<DecodedChunk> {
         let ChunkCodecs { packing, chain, .. } = &self.codecs;
         let stored_bytes = self.stored_bytes(size);
         let Some(place) = self.place(position, stored_bytes as u64)? else {
@@ -269,7 +275,7 @@ impl ZarrArray {
         let needed_bytes = needed_bytes.saturating_add(chain.depth().saturating_mul(size as u64));
         let room = store.scratch().reserve(size as u64, needed_bytes, cancel)?;
         let bytes = chain.undo(packing.undo(place.read()?, stored_bytes)?, &self.chunk_shape)?;
-        Ok(Decoded::new(bytes, room))
+        Ok(DecodedChunk::new(bytes, room))
     }
 }
 

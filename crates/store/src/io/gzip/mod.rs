@@ -26,7 +26,7 @@ use parking_lot::Mutex;
 
 use self::decoder::GzipDecoder;
 use self::index::{GzipIndex, PointSpacing};
-use crate::cache::chunk_cache::{ChunkStore, Decoded};
+use crate::cache::chunk_cache::{ChunkStore, DecodedChunk};
 use crate::schedule::once::Once;
 use crate::schedule::pool::on_pool;
 use crate::{ByteStore, Cancel, FileBytes, IoCounts, OnProgress, OpenOptions, Progress, SideCache};
@@ -124,14 +124,14 @@ impl GzipInner {
     }
 
     /// Segment `number`, which is no longer than [`longest_kept`](Self::longest_kept), decoded now unless it is kept.
-    fn segment(&self, index: &GzipIndex, number: usize, cancel: &Cancel) -> Result<Arc<Decoded>> {
+    fn segment(&self, index: &GzipIndex, number: usize, cancel: &Cancel) -> Result<Arc<DecodedChunk>> {
         let (start, end) = index.span(number);
         let size = usize::try_from(end - start).map_err(|_| Error::internal("a segment exceeds memory"))?;
         self.segments.get(0, number as u64, size, cancel, || {
             let room = self.segments.scratch().reserve(end - start, end - start, cancel)?;
             let mut bytes = vec![0; size];
             self.resume(index, number)?.fill(&mut bytes)?;
-            Ok(Decoded::new(bytes, room))
+            Ok(DecodedChunk::new(bytes, room))
         })
     }
 

@@ -16,7 +16,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::Cancel;
-use crate::cache::chunk_cache::Kept;
+use crate::cache::chunk_cache::ChunkCache;
 use crate::format::LOOK_EVERY;
 
 /// Scratch memory unless told otherwise, bytes.
@@ -50,7 +50,7 @@ struct State {
     /// Numbers of the waiters, in order of arrival: small chunks do not overtake a large one for ever.
     waiting: VecDeque<u64>,
     arrivals: u64,
-    kept: Kept,
+    kept: ChunkCache,
 }
 
 impl Default for Scratch {
@@ -167,7 +167,7 @@ impl Scratch {
     }
 
     /// Calls `f` with the chunks that are kept decoded. `f` must not drop anything that holds room.
-    pub(crate) fn with_kept<T>(&self, f: impl FnOnce(&mut Kept) -> T) -> T {
+    pub(crate) fn with_kept<T>(&self, f: impl FnOnce(&mut ChunkCache) -> T) -> T {
         f(&mut self.0.state.lock().kept)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::*;
-use crate::cache::chunk_cache::{ChunkStore, Decoded};
+use crate::cache::chunk_cache::{ChunkStore, DecodedChunk};
 
 const KIB: u64 = 1 << 10;
 
@@ -94,7 +94,7 @@ fn what_is_kept_leaves_when_its_room_is_needed() {
         chunks.get(0, chunk, usize::try_from(size).unwrap(), &Cancel::default(), || {
             decoded.fetch_add(1, Ordering::Relaxed);
             let room = scratch.reserve(size, size, &Cancel::default())?;
-            Ok(Decoded::new(vec![1; usize::try_from(size).unwrap()], room))
+            Ok(DecodedChunk::new(vec![1; usize::try_from(size).unwrap()], room))
         })
     };
     for chunk in [0, 1, 2, 0, 1, 2, 1, 0] {
@@ -125,7 +125,7 @@ fn whoever_waits_for_a_chunk_can_be_withdrawn() {
                 begin.send(()).unwrap();
                 ended.recv().unwrap();
                 let room = scratch.reserve(100 * KIB, 100 * KIB, &Cancel::default())?;
-                Ok(Decoded::new(vec![1; size], room))
+                Ok(DecodedChunk::new(vec![1; size], room))
             })
         });
         begun.recv().unwrap();
