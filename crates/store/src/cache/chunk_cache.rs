@@ -12,7 +12,7 @@ use array::Result;
 use parking_lot::Mutex;
 
 use crate::Cancel;
-use crate::schedule::scratch::{Room, Scratch};
+use crate::schedule::scratch::{Scratch, ScratchReservation};
 
 /// Smaller chunks are decoded again: that is quick, and keeping them would make the list long.
 const LEAST_KEPT_BYTES: usize = 32 << 10;
@@ -22,12 +22,12 @@ const LEAST_KEPT_BYTES: usize = 32 << 10;
 pub(crate) struct DecodedChunk {
     bytes: Vec<u8>,
     /// Given back after the bytes are: fields are dropped in order.
-    _room: Option<Room>,
+    _room: Option<ScratchReservation>,
 }
 
 impl DecodedChunk {
     /// Keeps decoded `bytes` together with `room`, which shrinks to their length.
-    pub(crate) fn new(bytes: Vec<u8>, mut room: Room) -> Self {
+    pub(crate) fn new(bytes: Vec<u8>, mut room: ScratchReservation) -> Self {
         room.shrink_to(bytes.len() as u64);
         Self { bytes, _room: Some(room) }
     }

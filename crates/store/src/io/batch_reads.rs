@@ -19,7 +19,7 @@ use crate::io::read_ahead::ReadAhead;
 use crate::io::window::{FileWindow, FlatSource};
 use crate::schedule::jobs::WithdrawOnDrop;
 use crate::schedule::pieces::PIECE_COST;
-use crate::schedule::workers::{Job, Place, Workers};
+use crate::schedule::workers::{Place, WorkerJob, Workers};
 use crate::{ByteStore, Cancel, Format};
 
 /// So long a job keeps its thread; then it tells what it has, and what is left queues again behind what is more urgent.
@@ -136,7 +136,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-impl Job for SmallReadBatch {
+impl WorkerJob for SmallReadBatch {
     fn urgency(&self) -> Urgency {
         Urgency::of(self.unread.front().map(|read| read.request.priority).unwrap_or_default())
     }
@@ -430,7 +430,7 @@ mod tests {
 
     struct Urgent(std::sync::mpsc::Sender<()>);
 
-    impl Job for Urgent {
+    impl WorkerJob for Urgent {
         fn urgency(&self) -> Urgency {
             Urgency::of(Priority::URGENT)
         }

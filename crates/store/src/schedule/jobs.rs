@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, Stream, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::schedule::workers::{Job, Place, Workers, rank, take};
+use crate::schedule::workers::{QueuePermit, WorkerJob, Workers, rank, take};
 use crate::{Cancel, Format};
 
 /// Most bytes of blocks that are queued, being read or wait to be taken, per call of `blocks`; one block may
@@ -32,21 +32,21 @@ const _: () = assert!(ROOM_UNITS as u64 * ROOM_UNIT_BYTES == MAX_BYTES_IN_HAND);
 
 /// State that the jobs of one call of `blocks` share. The channel has room for the answer of each; `room` bounds the bytes in it.
 #[derive(Clone)]
-pub(crate) struct Call {
-    pub(crate) sender: Sender<Delivery>,
+pub(crate) struct BlocksCall {
+    pub(crate) sender: Sender<BlockDelivery>,
     pub(crate) room: Arc<Semaphore>,
     /// Counts changes of its wants.
     changes: Arc<AtomicU64>,
 }
 
-impl Call {
-    pub(crate) fn new(sender: Sender<Delivery>) -> Self {
+impl BlocksCall {
+    pub(crate) fn new(sender: Sender<BlockDelivery>) -> Self {
         Self { sender, room: Arc::new(Semaphore::new(ROOM_UNITS as usize)), changes: Arc::default() }
     }
 }
 
 /// A completion and the room it takes until somebody takes it.
-pub(crate) type Delivery = (Completion, Option<OwnedSemaphorePermit>);
+pub(crate) type BlockDelivery = (Completion, Option<OwnedSemaphorePermit>);
 
 /// Reads one block.
 pub(crate) struct BlockJob {
@@ -54,9 +54,9 @@ pub(crate) struct BlockJob {
     pub(crate) dataset: Arc<Dataset>,
     pub(crate) selection: Selection,
     pub(crate) size_bytes: u64,
-    pub(crate) watch: Arc<Watch>,
+    pub(crate) watch: Arc<CancelWatch>,
     pub(crate) permit: Option<OwnedSemaphorePermit>,
-    pub(crate) call: Call,
+    pub(crate) call: BlocksCall,
 }
 
 impl BlockJob {
@@ -92,7 +92,7 @@ fn has_passed(deadline: Instant) -> bool {
     deadline < Instant::now()
 }
 
-impl Job for BlockJob {
+impl WorkerJob for BlockJob {
     fn urgency(&self) -> Urgency {
         self.watch.want.urgency()
     }
@@ -101,7 +101,7 @@ impl Job for BlockJob {
         self.watch.cancel.check().is_err()
     }
 
-    fn run(self: Box<Self>, place: Place) {
+    fn run(self: Box<Self>, place: QueuePermit) {
         drop(place);
         let key = self.watch.want.key();
         let result = self.read().map_err(|e| {
@@ -115,7 +115,7 @@ impl Job for BlockJob {
 ///
 /// # Cancel safety
 /// What is not queued yet is dropped.
-pub(crate) async fn queue_all(jobs: Vec<BlockJob>, call: Call) {
+pub(crate) async fn queue_all(jobs: Vec<BlockJob>, call: BlocksCall) {
     let mut jobs = VecDeque::from(jobs);
     let mut sorted_at = None;
     loop {
@@ -136,15 +136,15 @@ pub(crate) async fn queue_all(jobs: Vec<BlockJob>, call: Call) {
 }
 
 /// Sets a job's cancel flag when its want is cancelled: wakes as the want changes.
-pub(crate) struct Watch {
+pub(crate) struct CancelWatch {
     pub(crate) want: Want,
     changes: Arc<AtomicU64>,
     /// Set by the want's cancellation, by the end of the stream, or because the job is done.
     pub(crate) cancel: Cancel,
 }
 
-impl Watch {
-    pub(crate) fn start(want: Want, call: &Call) -> Arc<Self> {
+impl CancelWatch {
+    pub(crate) fn start(want: Want, call: &BlocksCall) -> Arc<Self> {
         let changes = Arc::clone(&call.changes);
         let watch = Arc::new(Self { want, changes, cancel: Cancel::default() });
         watch.look();
@@ -167,22 +167,22 @@ impl Watch {
     }
 }
 
-impl Wake for Watch {
+impl Wake for CancelWatch {
     fn wake(self: Arc<Self>) {
         self.look();
     }
 }
 
 /// The completions of one call of `blocks`; dropping it withdraws what is left.
-pub(crate) struct Answers {
+pub(crate) struct CompletionStream {
     /// Jobs on their way into the queue.
     pub(crate) queueing: FuturesUnordered<BoxFuture<'static, ()>>,
     pub(crate) refused: VecDeque<Completion>,
-    pub(crate) receiver: Receiver<Delivery>,
+    pub(crate) receiver: Receiver<BlockDelivery>,
     pub(crate) cancels: Vec<Cancel>,
 }
 
-impl Answers {
+impl CompletionStream {
     /// Queues what can be now.
     pub(crate) fn queue(&mut self, cx: &mut Context<'_>) {
         while let Poll::Ready(Some(())) = self.queueing.poll_next_unpin(cx) {}
@@ -193,7 +193,7 @@ impl Answers {
     }
 }
 
-impl Stream for Answers {
+impl Stream for CompletionStream {
     type Item = Completion;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Completion>> {
@@ -211,7 +211,7 @@ impl Stream for Answers {
     }
 }
 
-impl Drop for Answers {
+impl Drop for CompletionStream {
     fn drop(&mut self) {
         self.cancels.iter().for_each(Cancel::cancel);
     }
@@ -227,7 +227,7 @@ pub(crate) struct PieceJob {
     pub(crate) sender: Sender<Result<()>>,
 }
 
-impl Job for PieceJob {
+impl WorkerJob for PieceJob {
     fn urgency(&self) -> Urgency {
         Urgency::of(self.request.priority)
     }
@@ -236,7 +236,7 @@ impl Job for PieceJob {
         self.cancel.check().is_err()
     }
 
-    fn run(self: Box<Self>, place: Place) {
+    fn run(self: Box<Self>, place: QueuePermit) {
         drop(place);
         let Self { format, request, into, cancel, mut sender } = *self;
         let ReadRequest { array, level, selection, .. } = request;

@@ -5,7 +5,7 @@ use futures::channel::oneshot;
 
 use crate::Cancel;
 use crate::schedule::jobs::WithdrawOnDrop;
-use crate::schedule::workers::{Job, Place, Workers};
+use crate::schedule::workers::{QueuePermit, WorkerJob, Workers};
 
 /// Does `work` on a storage thread when it is the most urgent. Dropping the future withdraws it: before it runs at once,
 /// later when it looks at what it is given.
@@ -18,7 +18,7 @@ pub async fn on_pool<T: Send + 'static>(
 ) -> Result<T> {
     let withdraw = WithdrawOnDrop(Cancel::default());
     let (reply, answer) = oneshot::channel();
-    let task = Task { priority, work, reply, cancel: withdraw.0.clone() };
+    let task = PoolTask { priority, work, reply, cancel: withdraw.0.clone() };
     let place = Workers::shared().place().await;
     Workers::shared().submit(Box::new(task), place);
     answer.await.map_err(|_| Error::internal("a storage thread gave up its work"))?
@@ -33,17 +33,17 @@ pub fn soon(priority: Priority, work: impl FnOnce() + Send + 'static) {
         work();
         Ok(())
     };
-    Workers::shared().submit(Box::new(Task { priority, work, reply, cancel: Cancel::default() }), None);
+    Workers::shared().submit(Box::new(PoolTask { priority, work, reply, cancel: Cancel::default() }), None);
 }
 
-struct Task<T, F> {
+struct PoolTask<T, F> {
     priority: Priority,
     work: F,
     reply: oneshot::Sender<Result<T>>,
     cancel: Cancel,
 }
 
-impl<T: Send, F: FnOnce(&Cancel) -> Result<T> + Send> Job for Task<T, F> {
+impl<T: Send, F: FnOnce(&Cancel) -> Result<T> + Send> WorkerJob for PoolTask<T, F> {
     fn urgency(&self) -> Urgency {
         Urgency::of(self.priority)
     }
@@ -52,7 +52,7 @@ impl<T: Send, F: FnOnce(&Cancel) -> Result<T> + Send> Job for Task<T, F> {
         self.cancel.check().is_err()
     }
 
-    fn run(self: Box<Self>, place: Place) {
+    fn run(self: Box<Self>, place: QueuePermit) {
         drop(place);
         let result = (self.work)(&self.cancel);
         // The asker may have gone away.

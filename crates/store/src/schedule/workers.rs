@@ -50,24 +50,24 @@ fn lower_own_weight() {
 fn lower_own_weight() {}
 
 /// One piece of blocking work.
-pub(crate) trait Job: Send {
+pub(crate) trait WorkerJob: Send {
     /// How urgent it is now.
     fn urgency(&self) -> Urgency;
     /// True once nobody waits for it.
     fn is_withdrawn(&self) -> bool;
     /// Does the work and delivers the result. The place that it had in the queue is to be dropped at once, unless what is
     /// left of the work needs it again.
-    fn run(self: Box<Self>, place: Place);
+    fn run(self: Box<Self>, place: QueuePermit);
 }
 
 /// A place in the queue; none for work that is bounded elsewhere.
-pub(crate) type Place = Option<OwnedSemaphorePermit>;
+pub(crate) type QueuePermit = Option<OwnedSemaphorePermit>;
 
-struct Waiting {
+struct QueuedJob {
     /// Order of arrival.
     number: u64,
-    job: Box<dyn Job>,
-    place: Place,
+    job: Box<dyn WorkerJob>,
+    place: QueuePermit,
 }
 
 /// Orders by urgency, the most urgent last: highest priority, then earliest deadline.
@@ -77,28 +77,28 @@ pub(crate) fn rank(urgency: Urgency) -> (Priority, bool, Reverse<Option<Instant>
 }
 
 #[derive(Default)]
-struct Queue {
-    waiting: Vec<Waiting>,
+struct JobQueue {
+    waiting: Vec<QueuedJob>,
     arrivals: u64,
 }
 
-impl Queue {
+impl JobQueue {
     /// The most urgent job; of several, the first that came.
-    fn pick(&mut self) -> Option<(Box<dyn Job>, Place)> {
+    fn pick(&mut self) -> Option<(Box<dyn WorkerJob>, QueuePermit)> {
         self.waiting.retain(|w| !w.job.is_withdrawn());
         let waiting = self.waiting.iter().enumerate();
         let (index, _) = waiting.max_by_key(|(_, w)| (rank(w.job.urgency()), Reverse(w.number)))?;
-        let Waiting { job, place, .. } = self.waiting.swap_remove(index);
+        let QueuedJob { job, place, .. } = self.waiting.swap_remove(index);
         Some((job, place))
     }
 }
 
 /// The pool.
 #[derive(Clone)]
-pub(crate) struct Workers(Arc<Inner>);
+pub(crate) struct Workers(Arc<WorkersInner>);
 
-struct Inner {
-    queue: Mutex<Queue>,
+struct WorkersInner {
+    queue: Mutex<JobQueue>,
     changed: Condvar,
     places: Arc<Semaphore>,
 }
@@ -114,7 +114,7 @@ impl Workers {
     }
 
     pub(crate) fn start(threads: usize) -> Self {
-        let workers = Self(Arc::new(Inner {
+        let workers = Self(Arc::new(WorkersInner {
             queue: Mutex::default(),
             changed: Condvar::new(),
             places: Arc::new(Semaphore::new(MAX_QUEUED_JOBS)),
@@ -140,16 +140,16 @@ impl Workers {
     ///
     /// # Cancel safety
     /// A dropped future leaves the line.
-    pub(crate) async fn place(&self) -> Place {
+    pub(crate) async fn place(&self) -> QueuePermit {
         take(&self.0.places, 1).await
     }
 
     /// Queues a job.
-    pub(crate) fn submit(&self, job: Box<dyn Job>, place: Place) {
+    pub(crate) fn submit(&self, job: Box<dyn WorkerJob>, place: QueuePermit) {
         let mut queue = self.0.queue.lock();
         queue.arrivals += 1;
         let number = queue.arrivals;
-        queue.waiting.push(Waiting { number, job, place });
+        queue.waiting.push(QueuedJob { number, job, place });
         drop(queue);
         self.0.changed.notify_one();
     }
@@ -197,23 +197,23 @@ mod tests {
         done: mpsc::Sender<&'static str>,
     }
 
-    impl Job for Note {
+    impl WorkerJob for Note {
         fn urgency(&self) -> Urgency {
             Urgency::of(Priority::NORMAL.weighted(self.weight))
         }
         fn is_withdrawn(&self) -> bool {
             self.withdrawn
         }
-        fn run(self: Box<Self>, _place: Place) {
+        fn run(self: Box<Self>, _place: QueuePermit) {
             assert!(self.name != "panic", "on purpose");
             self.done.send(self.name).unwrap();
         }
     }
 
-    fn notes(done: &mpsc::Sender<&'static str>, jobs: &[(&'static str, f32)]) -> Vec<Box<dyn Job>> {
+    fn notes(done: &mpsc::Sender<&'static str>, jobs: &[(&'static str, f32)]) -> Vec<Box<dyn WorkerJob>> {
         let note = |&(name, weight): &(&'static str, f32)| {
             Box::new(Note { name, weight, withdrawn: name == "withdrawn", done: done.clone() })
-                as Box<dyn Job>
+                as Box<dyn WorkerJob>
         };
         jobs.iter().map(note).collect()
     }
@@ -221,10 +221,10 @@ mod tests {
     #[test]
     fn takes_the_most_urgent_first_and_drops_the_withdrawn() {
         let (done, order) = mpsc::channel();
-        let mut queue = Queue::default();
+        let mut queue = JobQueue::default();
         let jobs = notes(&done, &[("b", 1.0), ("withdrawn", 9.0), ("a", 2.0), ("c", 1.0)]);
         for (number, job) in (0..).zip(jobs) {
-            queue.waiting.push(Waiting { number, job, place: None });
+            queue.waiting.push(QueuedJob { number, job, place: None });
         }
         while let Some((job, place)) = queue.pick() {
             job.run(place);

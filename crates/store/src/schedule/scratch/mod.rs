@@ -32,19 +32,19 @@ pub(crate) const MAX_CHUNK_BYTES: u64 = 1 << 30;
 
 /// A budget of scratch memory; clones share it.
 #[derive(Clone, Debug)]
-pub struct Scratch(Arc<Inner>);
+pub struct Scratch(Arc<ScratchInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct ScratchInner {
     limit_bytes: u64,
-    state: Mutex<State>,
+    state: Mutex<ScratchState>,
     changed: Condvar,
     levels: Arc<Semaphore>,
     levels_units: u32,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ScratchState {
     used_bytes: u64,
     peak_bytes: u64,
     /// Numbers of the waiters, in order of arrival: small chunks do not overtake a large one for ever.
@@ -65,7 +65,7 @@ impl Scratch {
     pub fn new(limit_bytes: u64) -> Self {
         let levels_bytes = limit_bytes / 4 * LEVELS_QUARTERS;
         let levels_units = u32::try_from(levels_bytes / LEVELS_UNIT_BYTES).unwrap_or(u32::MAX).max(1);
-        Self(Arc::new(Inner {
+        Self(Arc::new(ScratchInner {
             limit_bytes: limit_bytes - levels_bytes,
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -91,7 +91,12 @@ impl Scratch {
     ///
     /// # Errors
     /// `TooLarge` when the whole budget is smaller, `Cancelled`, `Busy` when nothing changes for a minute.
-    pub(crate) fn reserve(&self, chunk_bytes: u64, needed_bytes: u64, cancel: &Cancel) -> Result<Room> {
+    pub(crate) fn reserve(
+        &self,
+        chunk_bytes: u64,
+        needed_bytes: u64,
+        cancel: &Cancel,
+    ) -> Result<ScratchReservation> {
         if needed_bytes > self.0.limit_bytes {
             return Err(Error::too_large(format!(
                 "expected chunks that can be decoded within {} bytes, found one of {chunk_bytes} bytes, which takes \
@@ -99,7 +104,7 @@ impl Scratch {
                 self.0.limit_bytes
             )));
         }
-        let turn = Turn::new(self);
+        let turn = ScratchTurn::new(self);
         let mut waited = Duration::ZERO;
         loop {
             cancel.check()?;
@@ -132,7 +137,7 @@ impl Scratch {
     }
 
     /// Room that is free now, or that kept things leave; for what can be done without.
-    pub(crate) fn try_reserve(&self, bytes: u64) -> Option<Room> {
+    pub(crate) fn try_reserve(&self, bytes: u64) -> Option<ScratchReservation> {
         let mut state = self.0.state.lock();
         if !state.waiting.is_empty() {
             return None;
@@ -144,11 +149,11 @@ impl Scratch {
         self.take(&mut self.0.state.lock(), bytes)
     }
 
-    fn take(&self, state: &mut State, bytes: u64) -> Option<Room> {
+    fn take(&self, state: &mut ScratchState, bytes: u64) -> Option<ScratchReservation> {
         let used = state.used_bytes.checked_add(bytes).filter(|&used| used <= self.0.limit_bytes)?;
         state.used_bytes = used;
         state.peak_bytes = state.peak_bytes.max(used);
-        Some(Room { scratch: self.clone(), bytes })
+        Some(ScratchReservation { scratch: self.clone(), bytes })
     }
 
     /// Waits for room to make a block of a level. One that needs more than there is gets all of it, and so is
@@ -173,12 +178,12 @@ impl Scratch {
 }
 
 /// A place in the queue, left when dropped.
-struct Turn<'a> {
+struct ScratchTurn<'a> {
     scratch: &'a Scratch,
     number: u64,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> ScratchTurn<'a> {
     fn new(scratch: &'a Scratch) -> Self {
         let mut state = scratch.0.state.lock();
         state.arrivals += 1;
@@ -188,7 +193,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for ScratchTurn<'_> {
     fn drop(&mut self) {
         let mut state = self.scratch.0.state.lock();
         state.waiting.retain(|&number| number != self.number);
@@ -199,12 +204,12 @@ impl Drop for Turn<'_> {
 
 /// Room that is taken; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct ScratchReservation {
     scratch: Scratch,
     bytes: u64,
 }
 
-impl Room {
+impl ScratchReservation {
     /// Gives back what is beyond `bytes`.
     pub(crate) fn shrink_to(&mut self, bytes: u64) {
         let freed = self.bytes.saturating_sub(bytes);
@@ -214,7 +219,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for ScratchReservation {
     fn drop(&mut self) {
         self.shrink_to(0);
     }

@@ -18,9 +18,11 @@ use futures::future::{BoxFuture, Either, FutureExt, join_all, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 
 use crate::io::batch_reads::{SmallRead, read_together};
-use crate::schedule::jobs::{Answers, BlockJob, Call, PieceJob, Watch, WithdrawOnDrop, queue_all};
+use crate::schedule::jobs::{
+    BlockJob, BlocksCall, CancelWatch, CompletionStream, PieceJob, WithdrawOnDrop, queue_all,
+};
 use crate::schedule::pool::on_pool;
-use crate::schedule::workers::{Job, Workers};
+use crate::schedule::workers::{WorkerJob, Workers};
 use crate::{Cancel, Format, schedule::pieces};
 
 /// A format as a source.
@@ -42,14 +44,14 @@ impl FormatSource {
         &self.format
     }
 
-    fn block_job(&self, dataset: &Arc<Dataset>, want: Want, call: &Call) -> Result<BlockJob> {
+    fn block_job(&self, dataset: &Arc<Dataset>, want: Want, call: &BlocksCall) -> Result<BlockJob> {
         let BlockInfo { selection, size_bytes, .. } = dataset.block(want.key())?;
         Ok(BlockJob {
             format: Arc::clone(&self.format),
             dataset: Arc::clone(dataset),
             selection,
             size_bytes,
-            watch: Watch::start(want, call),
+            watch: CancelWatch::start(want, call),
             permit: None,
             call: call.clone(),
         })
@@ -80,8 +82,8 @@ impl Source for FormatSource {
     fn blocks(&self, wants: Vec<Want>) -> Completions {
         let dataset = self.format.dataset();
         let (sender, receiver) = mpsc::channel(wants.len());
-        let call = Call::new(sender);
-        let mut answers = Answers {
+        let call = BlocksCall::new(sender);
+        let mut answers = CompletionStream {
             queueing: FuturesUnordered::new(),
             refused: VecDeque::new(),
             receiver,
@@ -172,7 +174,7 @@ impl Source for FormatSource {
 async fn queue_prepared(
     preparation: Option<BoxFuture<'static, Result<()>>>,
     jobs: Vec<BlockJob>,
-    call: Call,
+    call: BlocksCall,
 ) {
     if let Some(preparation) = preparation {
         let prepared = {
