@@ -19,8 +19,8 @@ use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
 use super::halve::halve;
-use super::plan::{Origin, Plan};
-use super::tally::Tally;
+use super::plan::{BlockOrigin, PyramidPlan};
+use super::tally::BlockTally;
 use crate::schedule::pool::on_pool;
 use crate::{OpenOptions, SideCache};
 
@@ -36,51 +36,51 @@ const VERSION: u32 = 3;
 /// Dead entries of the table of blocks under way are cleared when it is this long.
 const FLIGHTS_BEFORE_CLEARING: usize = 256;
 
-type Making = Shared<BoxFuture<'static, Result<Arc<Block>>>>;
+type BlockFuture = Shared<BoxFuture<'static, Result<Arc<Block>>>>;
 
 /// Waiter for a block under way.
-pub(super) enum Asker {
+pub(super) enum BlockWaiter {
     Want(Arc<Want>),
     /// A coarser block that needs it.
-    Block(Weak<Interest>),
+    Block(Weak<WaiterList>),
 }
 
 /// Everybody who waits for one block under way.
 #[derive(Default)]
-pub(super) struct Interest(Mutex<Vec<Asker>>);
+pub(super) struct WaiterList(Mutex<Vec<BlockWaiter>>);
 
-impl Interest {
+impl WaiterList {
     /// Returns the priority of the most urgent waiter.
     fn priority(&self) -> Priority {
-        let of = |asker: &Asker| match asker {
-            Asker::Want(want) => (!want.is_cancelled()).then(|| want.urgency().priority),
-            Asker::Block(interest) => interest.upgrade().map(|i| i.priority()),
+        let of = |asker: &BlockWaiter| match asker {
+            BlockWaiter::Want(want) => (!want.is_cancelled()).then(|| want.urgency().priority),
+            BlockWaiter::Block(interest) => interest.upgrade().map(|i| i.priority()),
         };
         self.0.lock().iter().filter_map(of).max().unwrap_or(Priority::BACKGROUND)
     }
 }
 
-struct Flight {
+struct BlockFlight {
     making: WeakShared<BoxFuture<'static, Result<Arc<Block>>>>,
-    interest: Weak<Interest>,
+    interest: Weak<WaiterList>,
 }
 
-pub(super) struct Maker {
+pub(super) struct LevelMaker {
     inner: Arc<dyn Source>,
     side: Option<Arc<SideCache>>,
-    flights: Mutex<HashMap<BlockKey, Flight>>,
-    tally: Tally,
-    in_hand: InHand,
+    flights: Mutex<HashMap<BlockKey, BlockFlight>>,
+    tally: BlockTally,
+    in_hand: MemoryGauge,
 }
 
-impl Maker {
+impl LevelMaker {
     pub(super) fn new(inner: Arc<dyn Source>, options: &OpenOptions) -> Arc<Self> {
         Arc::new(Self {
             inner,
             side: options.side_cache().map(Arc::new),
             flights: Mutex::default(),
-            tally: Tally::new(options.work.clone()),
-            in_hand: InHand::default(),
+            tally: BlockTally::new(options.work.clone()),
+            in_hand: MemoryGauge::default(),
         })
     }
 
@@ -92,7 +92,7 @@ impl Maker {
     /// A block from the side cache, if it is there.
     pub(super) async fn kept(
         self: &Arc<Self>,
-        plan: &Arc<Plan>,
+        plan: &Arc<PyramidPlan>,
         key: BlockKey,
         priority: Priority,
     ) -> Result<Option<Arc<Block>>> {
@@ -105,18 +105,18 @@ impl Maker {
             Ok(bytes.map(|bytes| finish(key, bytes, &array)))
         })
         .await?;
-        if block.is_some() && matches!(plan.origin(key.array, key.level), Origin::Made { .. }) {
+        if block.is_some() && matches!(plan.origin(key.array, key.level), BlockOrigin::Made { .. }) {
             self.tally.count(key);
         }
         Ok(block)
     }
 
     /// The side cache, where blocks of this level are kept in it.
-    fn side_for(&self, plan: &Plan, key: BlockKey) -> Option<Arc<SideCache>> {
+    fn side_for(&self, plan: &PyramidPlan, key: BlockKey) -> Option<Arc<SideCache>> {
         let is_kept = match plan.origin(key.array, key.level) {
-            Origin::Made { is_kept, .. } => is_kept,
-            Origin::Sampled(samples) => samples.is_kept,
-            Origin::Stored => false,
+            BlockOrigin::Made { is_kept, .. } => is_kept,
+            BlockOrigin::Sampled(samples) => samples.is_kept,
+            BlockOrigin::Stored => false,
         };
         self.side.clone().filter(|_| is_kept)
     }
@@ -124,7 +124,7 @@ impl Maker {
     /// The block of these elements, which is kept if it is worth it.
     pub(super) async fn finish(
         &self,
-        plan: &Plan,
+        plan: &PyramidPlan,
         key: BlockKey,
         bytes: Vec<u8>,
         priority: Priority,
@@ -142,7 +142,12 @@ impl Maker {
     }
 
     /// A block of a made level: joins whoever makes it already, or begins. `key` is one of the plan's.
-    pub(super) fn made(self: &Arc<Self>, plan: &Arc<Plan>, key: BlockKey, asker: Asker) -> Making {
+    pub(super) fn made(
+        self: &Arc<Self>,
+        plan: &Arc<PyramidPlan>,
+        key: BlockKey,
+        asker: BlockWaiter,
+    ) -> BlockFuture {
         let mut flights = self.flights.lock();
         if let Some(flight) = flights.get(&key)
             && let (Some(making), Some(interest)) = (flight.making.upgrade(), flight.interest.upgrade())
@@ -153,22 +158,22 @@ impl Maker {
         if flights.len() >= FLIGHTS_BEFORE_CLEARING {
             flights.retain(|_, flight| flight.interest.strong_count() > 0);
         }
-        let pieces_at_once = if matches!(asker, Asker::Want(_)) { PIECES_AT_ONCE } else { 1 };
-        let interest = Arc::new(Interest(Mutex::new(vec![asker])));
+        let pieces_at_once = if matches!(asker, BlockWaiter::Want(_)) { PIECES_AT_ONCE } else { 1 };
+        let interest = Arc::new(WaiterList(Mutex::new(vec![asker])));
         let watched = Arc::downgrade(&interest);
         let (maker, plan) = (Arc::clone(self), Arc::clone(plan));
         let making = async move { maker.make(&plan, key, &interest, pieces_at_once).await }.boxed().shared();
         if let Some(weak) = making.downgrade() {
-            flights.insert(key, Flight { making: weak, interest: watched });
+            flights.insert(key, BlockFlight { making: weak, interest: watched });
         }
         making
     }
 
     async fn make(
         self: &Arc<Self>,
-        plan: &Arc<Plan>,
+        plan: &Arc<PyramidPlan>,
         key: BlockKey,
-        interest: &Arc<Interest>,
+        interest: &Arc<WaiterList>,
         pieces_at_once: usize,
     ) -> Result<Arc<Block>> {
         // Also for a want that looked before: it may have been made while that waited for its turn.
@@ -176,7 +181,7 @@ impl Maker {
             return Ok(block);
         }
         let BlockInfo { array, selection, .. } = plan.dataset.block(key)?;
-        let Origin::Made { halved, .. } = plan.origin(key.array, key.level) else {
+        let BlockOrigin::Made { halved, .. } = plan.origin(key.array, key.level) else {
             return Err(Error::internal("expected a level that is made"));
         };
         let finer = array.level(key.level - 1)?;
@@ -198,20 +203,20 @@ impl Maker {
     /// Reads the finer box of a piece and halves it into the piece's region.
     async fn piece(
         self: &Arc<Self>,
-        plan: &Arc<Plan>,
+        plan: &Arc<PyramidPlan>,
         key: BlockKey,
-        interest: &Arc<Interest>,
-        piece: Piece,
+        interest: &Arc<WaiterList>,
+        piece: HalvingPiece,
     ) -> Result<()> {
-        let Piece { finer, mut region, halved } = piece;
+        let HalvingPiece { finer, mut region, halved } = piece;
         let array = plan.dataset.array(key.array)?;
         let (target, finer_region) = Target::new(&finer.shape(), array.dtype.size_bytes())?;
         let held = self.in_hand.hold(finer_region.size_bytes());
         let shape = finer_region.shape().to_vec();
         let below = BlockKey { level: key.level - 1, ..key };
         match plan.origin(below.array, below.level) {
-            Origin::Made { .. } => self.gather(plan, below, interest, &finer, finer_region).await?,
-            Origin::Stored | Origin::Sampled(_) => {
+            BlockOrigin::Made { .. } => self.gather(plan, below, interest, &finer, finer_region).await?,
+            BlockOrigin::Stored | BlockOrigin::Sampled(_) => {
                 let request = ReadRequest {
                     array: below.array,
                     level: below.level,
@@ -233,9 +238,9 @@ impl Maker {
     /// Fills `into` from made blocks, one after the other: depth first.
     async fn gather(
         self: &Arc<Self>,
-        plan: &Arc<Plan>,
+        plan: &Arc<PyramidPlan>,
         level: BlockKey,
-        interest: &Arc<Interest>,
+        interest: &Arc<WaiterList>,
         selection: &Selection,
         into: Region,
     ) -> Result<()> {
@@ -243,7 +248,7 @@ impl Maker {
         let (info, item_bytes) = (array.level(level.level)?, array.dtype.size_bytes());
         for piece in Pieces::new(selection, info, item_bytes, into)? {
             let key = BlockKey { index: piece.index, ..level };
-            let block = self.made(plan, key, Asker::Block(Arc::downgrade(interest))).await?;
+            let block = self.made(plan, key, BlockWaiter::Block(Arc::downgrade(interest))).await?;
             let _held = self.in_hand.hold(block.size_bytes());
             piece.land(&block, info, item_bytes)?;
         }
@@ -252,13 +257,13 @@ impl Maker {
 }
 
 /// Most memory that making a wanted block takes, with the blocks that it needs from the levels below.
-pub(super) fn needed_bytes(plan: &Plan, key: BlockKey) -> Result<u64> {
+pub(super) fn needed_bytes(plan: &PyramidPlan, key: BlockKey) -> Result<u64> {
     let array = plan.dataset.array(key.array)?;
     let item_bytes = array.dtype.size_bytes() as u64;
     let bytes = |sizes: &[u64]| sizes.iter().fold(item_bytes, |n, &size| n.saturating_mul(size));
     let mut below = 0u64;
     for level in 1..=key.level {
-        let Origin::Made { halved, .. } = plan.origin(key.array, level) else { continue };
+        let BlockOrigin::Made { halved, .. } = plan.origin(key.array, level) else { continue };
         let (grain, block) = (grain(plan, key.array, level - 1)?, &array.level(level)?.block);
         // What one grain covers is not cut; see `place_to_cut`.
         let uncut = grain.iter().zip(halved).map(|(&n, &h)| if h && n % 2 == 1 { 2 * n } else { n });
@@ -272,7 +277,7 @@ pub(super) fn needed_bytes(plan: &Plan, key: BlockKey) -> Result<u64> {
 }
 
 /// A part of a block: its region, and the finer box that it is made of.
-struct Piece {
+struct HalvingPiece {
     finer: Selection,
     region: Region,
     halved: Vec<bool>,
@@ -287,7 +292,7 @@ fn cut<'a>(
     finer_shape: &'a [u64],
     grain: &'a [u64],
     item_bytes: usize,
-) -> impl Iterator<Item = Piece> + 'a {
+) -> impl Iterator<Item = HalvingPiece> + 'a {
     let start: Vec<u64> = selection.ranges().iter().map(|r| r.start).collect();
     let mut rest = vec![(start, region)];
     std::iter::from_fn(move || {
@@ -297,7 +302,7 @@ fn cut<'a>(
             let size = finer_box.len().unwrap_or(u64::MAX).saturating_mul(item_bytes as u64);
             let place = place_to_cut(region.shape(), halved, grain);
             let Some((axis, at)) = place.filter(|_| size > PIECE_BYTES as u64) else {
-                return Some(Piece { finer: finer_box, region, halved: halved.to_vec() });
+                return Some(HalvingPiece { finer: finer_box, region, halved: halved.to_vec() });
             };
             let (left, right) = region.split(axis, at);
             let mut behind = start.clone();
@@ -310,10 +315,10 @@ fn cut<'a>(
 
 /// The boxes of a level that are made or decoded whole: its blocks; single voxels where the format finds each by its place,
 /// so that pieces are made of whole stretches of the file.
-fn grain(plan: &Plan, array: u32, level: u8) -> Result<Vec<u64>> {
+fn grain(plan: &PyramidPlan, array: u32, level: u8) -> Result<Vec<u64>> {
     let info = plan.dataset.array(array)?;
     let finer = info.level(level)?;
-    let is_flat = finer.chunk.is_none() && matches!(plan.origin(array, level), Origin::Stored);
+    let is_flat = finer.chunk.is_none() && matches!(plan.origin(array, level), BlockOrigin::Stored);
     Ok(if is_flat { vec![1; finer.shape.len()] } else { finer.block.clone() })
 }
 
@@ -354,25 +359,25 @@ fn finish(key: BlockKey, bytes: Vec<u8>, array: &ArrayInfo) -> Arc<Block> {
 
 /// Counts bytes in hand.
 #[derive(Clone, Default)]
-struct InHand(Arc<Gauge>);
+struct MemoryGauge(Arc<GaugeBytes>);
 
 #[derive(Default)]
-struct Gauge {
+struct GaugeBytes {
     now: AtomicU64,
     peak: AtomicU64,
 }
 
-struct Held(InHand, u64);
+struct GaugeHold(MemoryGauge, u64);
 
-impl InHand {
-    fn hold(&self, bytes: usize) -> Held {
+impl MemoryGauge {
+    fn hold(&self, bytes: usize) -> GaugeHold {
         let now = self.0.now.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
         self.0.peak.fetch_max(now, Ordering::Relaxed);
-        Held(self.clone(), bytes as u64)
+        GaugeHold(self.clone(), bytes as u64)
     }
 }
 
-impl Drop for Held {
+impl Drop for GaugeHold {
     fn drop(&mut self) {
         self.0.0.now.fetch_sub(self.1, Ordering::Relaxed);
     }

@@ -26,9 +26,9 @@ use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
 
 use crate::{FormatSource, OpenOptions, Scratch};
-use make::{Asker, Maker, needed_bytes};
-use plan::{Origin, Plan};
-use slots::Slots;
+use make::{BlockWaiter, LevelMaker, needed_bytes};
+use plan::{BlockOrigin, PyramidPlan};
+use slots::WorkSlots;
 
 pub use make::{BLOCKS_AT_ONCE, PIECE_BYTES, PIECES_AT_ONCE};
 pub use plan::{COARSEST_SIDE, KEPT_PERCENT};
@@ -40,11 +40,11 @@ const SAMPLED_AT_ONCE: usize = 8;
 #[derive(Clone)]
 pub struct Levels {
     inner: FormatSource,
-    maker: Arc<Maker>,
-    making: Slots,
-    sampling: Slots,
+    maker: Arc<LevelMaker>,
+    making: WorkSlots,
+    sampling: WorkSlots,
     scratch: Scratch,
-    plan: Arc<Mutex<Arc<Plan>>>,
+    plan: Arc<Mutex<Arc<PyramidPlan>>>,
 }
 
 impl Levels {
@@ -52,12 +52,12 @@ impl Levels {
     #[must_use]
     pub fn new(inner: FormatSource, options: &OpenOptions) -> Self {
         let plan = Arc::new(plan_for(&inner, &inner.format().dataset()));
-        let maker = Maker::new(Arc::new(inner.clone()), options);
+        let maker = LevelMaker::new(Arc::new(inner.clone()), options);
         Self {
             inner,
             maker,
-            making: Slots::new(BLOCKS_AT_ONCE),
-            sampling: Slots::new(SAMPLED_AT_ONCE),
+            making: WorkSlots::new(BLOCKS_AT_ONCE),
+            sampling: WorkSlots::new(SAMPLED_AT_ONCE),
             scratch: options.scratch.clone(),
             plan: Arc::new(Mutex::new(plan)),
         }
@@ -70,7 +70,7 @@ impl Levels {
     }
 
     /// The plan for what the format describes now.
-    fn plan(&self) -> Arc<Plan> {
+    fn plan(&self) -> Arc<PyramidPlan> {
         let stored = self.inner.format().dataset();
         let mut plan = self.plan.lock();
         if !Arc::ptr_eq(&plan.stored, &stored) && plan.stored != stored {
@@ -79,17 +79,17 @@ impl Levels {
         Arc::clone(&plan)
     }
 
-    async fn made(self, plan: Arc<Plan>, want: Arc<Want>) -> Result<Arc<Block>> {
+    async fn made(self, plan: Arc<PyramidPlan>, want: Arc<Want>) -> Result<Arc<Block>> {
         let key = want.key();
         if let Some(block) = self.maker.kept(&plan, key, want.urgency().priority).await? {
             return Ok(block);
         }
         let _slot = self.making.acquire(&want).await?;
         let _room = self.scratch.reserve_for_level(needed_bytes(&plan, key)?).await?;
-        self.maker.made(&plan, key, Asker::Want(want)).await
+        self.maker.made(&plan, key, BlockWaiter::Want(want)).await
     }
 
-    async fn sampled(self, plan: Arc<Plan>, want: Arc<Want>) -> Result<Arc<Block>> {
+    async fn sampled(self, plan: Arc<PyramidPlan>, want: Arc<Want>) -> Result<Arc<Block>> {
         let _slot = self.sampling.acquire(&want).await?;
         let key = want.key();
         if let Some(block) = self.maker.kept(&plan, key, want.urgency().priority).await? {
@@ -104,12 +104,12 @@ impl Levels {
     }
 
     /// The answer to one want; `None` when it is withdrawn first.
-    fn answer(&self, plan: &Arc<Plan>, want: Want) -> BoxFuture<'static, Option<Completion>> {
+    fn answer(&self, plan: &Arc<PyramidPlan>, want: Want) -> BoxFuture<'static, Option<Completion>> {
         let (this, plan, want) = (self.clone(), Arc::clone(plan), Arc::new(want));
         let key = want.key();
         async move {
             let work = match plan.origin(key.array, key.level) {
-                Origin::Sampled(_) => this.sampled(Arc::clone(&plan), Arc::clone(&want)).boxed(),
+                BlockOrigin::Sampled(_) => this.sampled(Arc::clone(&plan), Arc::clone(&want)).boxed(),
                 _ => this.made(Arc::clone(&plan), Arc::clone(&want)).boxed(),
             };
             // Whoever makes it looks at its urgency itself.
@@ -120,14 +120,14 @@ impl Levels {
     }
 }
 
-fn plan_for(inner: &FormatSource, stored: &Arc<Dataset>) -> Plan {
-    Plan::new(stored, |array| inner.format().access(array))
+fn plan_for(inner: &FormatSource, stored: &Arc<Dataset>) -> PyramidPlan {
+    PyramidPlan::new(stored, |array| inner.format().access(array))
 }
 
 /// A read of a level for quick looks as one of the format's level.
-fn as_stored(plan: &Plan, request: ReadRequest) -> Result<ReadRequest> {
+fn as_stored(plan: &PyramidPlan, request: ReadRequest) -> Result<ReadRequest> {
     match plan.origin(request.array, request.level) {
-        Origin::Sampled(samples) => {
+        BlockOrigin::Sampled(samples) => {
             let (level, selection) = samples.stored(&request.selection)?;
             Ok(ReadRequest { level, selection, ..request })
         }
@@ -149,7 +149,9 @@ impl Source for Levels {
             let key = want.key();
             match plan.dataset.block(key) {
                 Err(error) => refused.push(Completion { key, result: Err(error) }),
-                Ok(_) if matches!(plan.origin(key.array, key.level), Origin::Stored) => stored.push(want),
+                Ok(_) if matches!(plan.origin(key.array, key.level), BlockOrigin::Stored) => {
+                    stored.push(want)
+                }
                 Ok(_) => added.push(self.answer(&plan, want)),
             }
         }
@@ -166,9 +168,9 @@ impl Source for Levels {
         async move {
             request.check(&plan.dataset, &into)?;
             match plan.origin(request.array, request.level) {
-                Origin::Made { .. } => gather(Arc::new(this), request, into).await,
-                Origin::Stored => this.inner.read(request, into).await,
-                Origin::Sampled(_) => this.inner.read(as_stored(&plan, request)?, into).await,
+                BlockOrigin::Made { .. } => gather(Arc::new(this), request, into).await,
+                BlockOrigin::Stored => this.inner.read(request, into).await,
+                BlockOrigin::Sampled(_) => this.inner.read(as_stored(&plan, request)?, into).await,
             }
         }
         .boxed()
@@ -176,8 +178,8 @@ impl Source for Levels {
 
     fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
         match self.plan().origin(request.array, request.level) {
-            Origin::Stored => self.inner.packed(request),
-            Origin::Made { .. } | Origin::Sampled(_) => std::future::ready(Ok(None)).boxed(),
+            BlockOrigin::Stored => self.inner.packed(request),
+            BlockOrigin::Made { .. } | BlockOrigin::Sampled(_) => std::future::ready(Ok(None)).boxed(),
         }
     }
 
@@ -185,7 +187,7 @@ impl Source for Levels {
         let plan = self.plan();
         let is_stored = |(request, into): &(ReadRequest, Region)| {
             request.check(&plan.dataset, into).is_ok()
-                && matches!(plan.origin(request.array, request.level), Origin::Stored)
+                && matches!(plan.origin(request.array, request.level), BlockOrigin::Stored)
         };
         if reads.iter().all(is_stored) {
             return self.inner.read_many(reads);

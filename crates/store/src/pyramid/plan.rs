@@ -18,7 +18,7 @@ pub const KEPT_PERCENT: u64 = 15;
 
 /// A description with added levels, and what they are made of.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct PyramidPlan {
     /// Description that the format gives.
     pub(super) stored: Arc<Dataset>,
     /// Description with the added levels.
@@ -36,12 +36,12 @@ pub(super) struct ArrayPlan {
     /// First made level that goes into the side cache; all coarser made levels go there, too.
     pub(super) kept_from: usize,
     /// Those for quick looks, which come after the made ones.
-    sampled: Vec<Samples>,
+    sampled: Vec<SampledLevel>,
 }
 
 /// Elements of a level of the format that are a level of their own.
 #[derive(Debug)]
-pub(super) struct Samples {
+pub(super) struct SampledLevel {
     /// The format's number of the level.
     of: u8,
     /// Which elements, per axis.
@@ -51,7 +51,7 @@ pub(super) struct Samples {
 }
 
 /// How the blocks of a level come to be.
-pub(super) enum Origin<'a> {
+pub(super) enum BlockOrigin<'a> {
     /// The format has them.
     Stored,
     /// From the level before; these axes are halved.
@@ -62,10 +62,10 @@ pub(super) enum Origin<'a> {
         is_kept: bool,
     },
     /// From these elements of one of the format's levels.
-    Sampled(&'a Samples),
+    Sampled(&'a SampledLevel),
 }
 
-impl Plan {
+impl PyramidPlan {
     pub(super) fn new(stored: &Arc<Dataset>, access: impl Fn(u32) -> Access) -> Self {
         let mut dataset = Dataset::clone(stored);
         let arrays =
@@ -75,15 +75,15 @@ impl Plan {
     }
 
     /// How a level comes to be. Array and level exist.
-    pub(super) fn origin(&self, array: u32, level: u8) -> Origin<'_> {
+    pub(super) fn origin(&self, array: u32, level: u8) -> BlockOrigin<'_> {
         let (plan, level) = (&self.arrays[array as usize], usize::from(level));
         if plan.made.contains(&level) {
             let halved = &plan.halved[level - plan.made.start];
-            return Origin::Made { halved, is_kept: level >= plan.kept_from };
+            return BlockOrigin::Made { halved, is_kept: level >= plan.kept_from };
         }
         match level.checked_sub(plan.made.end).and_then(|i| plan.sampled.get(i)) {
-            Some(samples) => Origin::Sampled(samples),
-            None => Origin::Stored,
+            Some(samples) => BlockOrigin::Sampled(samples),
+            None => BlockOrigin::Stored,
         }
     }
 
@@ -94,7 +94,7 @@ impl Plan {
     }
 }
 
-impl Samples {
+impl SampledLevel {
     /// The level of the format, and the elements of it, that a selection of these means.
     pub(super) fn stored(&self, selection: &Selection) -> Result<(u8, Selection)> {
         let axes = self.ranges.iter().zip(selection.ranges());
@@ -114,7 +114,7 @@ fn add_levels(array: &mut ArrayInfo, access: Access) -> ArrayPlan {
     if let Some(corners) = corners {
         let of = u8::try_from(plan.made.start).unwrap_or(u8::MAX);
         let ranges = corners.shape.iter().map(|&n| AxisRange::contiguous(0, n)).collect();
-        plan.sampled.push(Samples { of, ranges, is_kept: true });
+        plan.sampled.push(SampledLevel { of, ranges, is_kept: true });
         array.levels.push(corners);
     }
     plan
@@ -223,6 +223,6 @@ fn add_sampled(array: &mut ArrayInfo, plan: &mut ArrayPlan) {
             world_from_voxel: array.levels[0].world_from_voxel.coarsened(scale, shift),
         };
         array.levels.push(level);
-        plan.sampled.push(Samples { of: 0, ranges: samples, is_kept: false });
+        plan.sampled.push(SampledLevel { of: 0, ranges: samples, is_kept: false });
     }
 }

@@ -11,22 +11,22 @@ const MAX_WAITING: usize = 65_536;
 
 /// Slots for work on wants.
 #[derive(Clone)]
-pub(super) struct Slots(Arc<Mutex<State>>);
+pub(super) struct WorkSlots(Arc<Mutex<SlotsState>>);
 
-struct State {
+struct SlotsState {
     free: usize,
     /// In order of arrival.
-    waiting: Vec<(Arc<Want>, oneshot::Sender<Slot>)>,
+    waiting: Vec<(Arc<Want>, oneshot::Sender<WorkSlot>)>,
 }
 
 /// One slot; dropping it passes it on.
-pub(super) struct Slot {
-    slots: Slots,
+pub(super) struct WorkSlot {
+    slots: WorkSlots,
 }
 
-impl Slots {
+impl WorkSlots {
     pub(super) fn new(count: usize) -> Self {
-        Self(Arc::new(Mutex::new(State { free: count, waiting: Vec::new() })))
+        Self(Arc::new(Mutex::new(SlotsState { free: count, waiting: Vec::new() })))
     }
 
     /// Waits for a slot.
@@ -36,12 +36,12 @@ impl Slots {
     ///
     /// # Cancel safety
     /// A slot that was given to a future that is gone passes on.
-    pub(super) async fn acquire(&self, want: &Arc<Want>) -> Result<Slot> {
+    pub(super) async fn acquire(&self, want: &Arc<Want>) -> Result<WorkSlot> {
         let given = {
             let mut state = self.0.lock();
             if state.free > 0 {
                 state.free -= 1;
-                return Ok(Slot { slots: self.clone() });
+                return Ok(WorkSlot { slots: self.clone() });
             }
             if state.waiting.len() >= MAX_WAITING {
                 let expected =
@@ -56,7 +56,7 @@ impl Slots {
     }
 }
 
-impl Drop for Slot {
+impl Drop for WorkSlot {
     fn drop(&mut self) {
         let mut state = self.slots.0.lock();
         state.waiting.retain(|(want, sender)| !want.is_cancelled() && !sender.is_canceled());

@@ -11,16 +11,16 @@ const BLOCKS_PER_ENTRY: u64 = u64::BITS as u64;
 
 /// Counts of the blocks that exist so far, reported while blocks are being made.
 #[derive(Clone)]
-pub(super) struct Tally(Arc<Inner>);
+pub(super) struct BlockTally(Arc<TallyInner>);
 
-struct Inner {
+struct TallyInner {
     work: LongWork,
-    arrays: Mutex<BTreeMap<u32, Counted>>,
+    arrays: Mutex<BTreeMap<u32, ArrayTally>>,
 }
 
 /// The made blocks of one array.
 #[derive(Default)]
-struct Counted {
+struct ArrayTally {
     generation: Generation,
     /// By level and number of the block: a bit for each that is there. It grows with work that was done,
     /// never with what a header promises.
@@ -30,7 +30,7 @@ struct Counted {
     under_way: usize,
 }
 
-impl Counted {
+impl ArrayTally {
     fn tell(&self, work: &LongWork, array: u32) {
         let task = Task::Levels { array };
         if self.under_way > 0 { work.set(task, self.done, self.total) } else { work.end(task) }
@@ -38,23 +38,23 @@ impl Counted {
 }
 
 /// One block is being made; until this is dropped.
-pub(super) struct Begun {
-    tally: Tally,
+pub(super) struct BlockInProgress {
+    tally: BlockTally,
     array: u32,
 }
 
-impl Tally {
+impl BlockTally {
     pub(super) fn new(work: LongWork) -> Self {
-        Self(Arc::new(Inner { work, arrays: Mutex::default() }))
+        Self(Arc::new(TallyInner { work, arrays: Mutex::default() }))
     }
 
     /// A block is being made, of an array that has `total` of them.
-    pub(super) fn begin(&self, key: BlockKey, total: u64) -> Begun {
+    pub(super) fn begin(&self, key: BlockKey, total: u64) -> BlockInProgress {
         self.change(key, |counted| {
             counted.total = total;
             counted.under_way += 1;
         });
-        Begun { tally: self.clone(), array: key.array }
+        BlockInProgress { tally: self.clone(), array: key.array }
     }
 
     /// A block is there: just made, or found in the side cache.
@@ -67,7 +67,7 @@ impl Tally {
         });
     }
 
-    fn change(&self, key: BlockKey, change: impl FnOnce(&mut Counted)) {
+    fn change(&self, key: BlockKey, change: impl FnOnce(&mut ArrayTally)) {
         let mut arrays = self.0.arrays.lock();
         let counted = arrays.entry(key.array).or_default();
         if counted.generation != key.generation {
@@ -80,7 +80,7 @@ impl Tally {
     }
 }
 
-impl Drop for Begun {
+impl Drop for BlockInProgress {
     fn drop(&mut self) {
         let mut arrays = self.tally.0.arrays.lock();
         if let Some(counted) = arrays.get_mut(&self.array) {
@@ -104,7 +104,7 @@ mod tests {
     fn blocks_count_once_and_only_work_under_way_is_told() {
         let work = LongWork::default();
         let share = || work.share(Task::Levels { array: 2 });
-        let tally = Tally::new(work.clone());
+        let tally = BlockTally::new(work.clone());
         tally.count(key(1, 5));
         assert_eq!(share(), None, "found, not made");
         let first = tally.begin(key(1, 70), 9);
