@@ -21,9 +21,9 @@ use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinSet;
 
 use crate::events::{CacheEvent, EVENTS_KEPT};
-use crate::inbox::{Call, Held, Inbox, Peek};
-use crate::keeper::Keeper;
-use crate::table::Counters;
+use crate::inbox::{CacheCall, CacheInbox, CachedBlock, Peek};
+use crate::keeper::CacheTask;
+use crate::table::CacheCounters;
 
 pub use crate::inbox::MAX_WAITING;
 
@@ -35,13 +35,13 @@ const MAX_PEEKED: u64 = 64;
 /// Clones share one cache. When the last clone and the last stream of answers are gone, its task ends.
 #[derive(Clone)]
 pub struct Cached {
-    shared: Arc<Owner>,
+    shared: Arc<CachedInner>,
 }
 
-struct Owner {
+struct CachedInner {
     inner: Arc<dyn Source>,
-    inbox: Arc<Inbox>,
-    counters: Arc<Mutex<Counters>>,
+    inbox: Arc<CacheInbox>,
+    counters: Arc<Mutex<CacheCounters>>,
     events: broadcast::Sender<CacheEvent>,
     /// Whether anybody ever asked for blocks; until then nothing is here, and reads need not ask the task.
     was_asked: AtomicBool,
@@ -57,10 +57,10 @@ impl Cached {
     /// Outside a tokio runtime.
     #[must_use]
     pub fn new(inner: Arc<dyn Source>, capacity_bytes: u64) -> Self {
-        let inbox = Arc::new(Inbox::default());
-        let counters = Arc::new(Mutex::new(Counters { capacity_bytes, ..Counters::default() }));
+        let inbox = Arc::new(CacheInbox::default());
+        let counters = Arc::new(Mutex::new(CacheCounters { capacity_bytes, ..CacheCounters::default() }));
         let (events, _) = broadcast::channel(EVENTS_KEPT);
-        let keeper = Keeper::new(
+        let keeper = CacheTask::new(
             Arc::clone(&inner),
             capacity_bytes,
             Arc::clone(&inbox),
@@ -70,7 +70,7 @@ impl Cached {
         let mut task = JoinSet::new();
         task.spawn(keeper.run());
         Self {
-            shared: Arc::new(Owner {
+            shared: Arc::new(CachedInner {
                 inner,
                 inbox,
                 counters,
@@ -83,7 +83,7 @@ impl Cached {
 
     /// Returns the bytes held in each state and the counts of events so far.
     #[must_use]
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> CacheCounters {
         *self.shared.counters.lock()
     }
 
@@ -151,7 +151,7 @@ impl Cached {
     }
 
     /// These blocks, if all are here and covered; counts as neither hit nor use.
-    async fn peek(&self, keys: Vec<BlockKey>) -> Option<Vec<Held>> {
+    async fn peek(&self, keys: Vec<BlockKey>) -> Option<Vec<CachedBlock>> {
         let (reply, answer) = tokio::sync::oneshot::channel();
         self.shared.inbox.peek(Peek { keys, reply });
         answer.await.ok().flatten()
@@ -166,7 +166,7 @@ impl Source for Cached {
     fn blocks(&self, wants: Vec<Want>) -> Completions {
         self.shared.was_asked.store(true, Ordering::Relaxed);
         let (answers, receiver) = mpsc::channel(wants.len().max(1));
-        if let Err(refused) = self.shared.inbox.call(Call { wants, answers }) {
+        if let Err(refused) = self.shared.inbox.call(CacheCall { wants, answers }) {
             return futures::stream::iter(refused.into_iter().map(|want| {
                 let expected = format!("expected at most {MAX_WAITING} wants at a time, found more");
                 Completion { key: want.key(), result: Err(Error::new(ErrorKind::Busy, expected)) }

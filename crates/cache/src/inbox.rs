@@ -8,16 +8,16 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::table::Ticket;
+use crate::table::FetchTicket;
 
 /// Most wants of all askers that wait for an answer at a time; more are refused as busy.
 pub const MAX_WAITING: usize = 1 << 20;
 
 /// A block as the cache holds and hands it out.
-pub(crate) type Held = Arc<Block>;
+pub(crate) type CachedBlock = Arc<Block>;
 
 /// One call of `blocks`.
-pub(crate) struct Call {
+pub(crate) struct CacheCall {
     pub(crate) wants: Vec<Want>,
     /// Has room for an answer to each.
     pub(crate) answers: mpsc::Sender<Completion>,
@@ -27,33 +27,33 @@ pub(crate) struct Call {
 pub(crate) struct Peek {
     pub(crate) keys: Vec<BlockKey>,
     /// All of them, or nothing.
-    pub(crate) reply: oneshot::Sender<Option<Vec<Held>>>,
+    pub(crate) reply: oneshot::Sender<Option<Vec<CachedBlock>>>,
 }
 
 /// Messages received since the task last took them.
 #[derive(Default)]
-pub(crate) struct Mail {
-    pub(crate) calls: Vec<Call>,
+pub(crate) struct InboxMail {
+    pub(crate) calls: Vec<CacheCall>,
     pub(crate) peeks: Vec<Peek>,
-    pub(crate) freed: Vec<(BlockKey, Ticket)>,
+    pub(crate) freed: Vec<(BlockKey, FetchTicket)>,
 }
 
 #[derive(Default)]
-struct State {
-    mail: Mail,
+struct InboxState {
+    mail: InboxMail,
     /// Wants taken in and not settled yet.
     waiting: usize,
 }
 
 #[derive(Default)]
-pub(crate) struct Inbox {
-    state: Mutex<State>,
+pub(crate) struct CacheInbox {
+    state: Mutex<InboxState>,
     arrived: Notify,
 }
 
-impl Inbox {
+impl CacheInbox {
     /// Takes a call in, or gives its wants back when there are too many.
-    pub(crate) fn call(&self, call: Call) -> Result<(), Vec<Want>> {
+    pub(crate) fn call(&self, call: CacheCall) -> Result<(), Vec<Want>> {
         let mut state = self.state.lock();
         let waiting = state.waiting + call.wants.len();
         if waiting > MAX_WAITING {
@@ -71,7 +71,7 @@ impl Inbox {
         self.arrived.notify_one();
     }
 
-    fn freed(&self, key: BlockKey, ticket: Ticket) {
+    fn freed(&self, key: BlockKey, ticket: FetchTicket) {
         self.state.lock().mail.freed.push((key, ticket));
         self.arrived.notify_one();
     }
@@ -81,7 +81,7 @@ impl Inbox {
         self.state.lock().waiting -= wants;
     }
 
-    pub(crate) fn take(&self) -> Mail {
+    pub(crate) fn take(&self) -> InboxMail {
         std::mem::take(&mut self.state.lock().mail)
     }
 
@@ -92,20 +92,20 @@ impl Inbox {
 }
 
 /// The bytes of a block, which tell when the last holder lets go.
-struct Counted {
+struct CountedBytes {
     bytes: Bytes,
     key: BlockKey,
-    ticket: Ticket,
-    inbox: Arc<Inbox>,
+    ticket: FetchTicket,
+    inbox: Arc<CacheInbox>,
 }
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for CountedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedBytes {
     fn drop(&mut self) {
         self.inbox.freed(self.key, self.ticket);
     }
@@ -113,12 +113,12 @@ impl Drop for Counted {
 
 /// Wraps a block so that its memory reports to `inbox` when it is freed. A block that is not covered has no
 /// memory and reports nothing.
-pub(crate) fn counted(block: &Block, ticket: Ticket, inbox: &Arc<Inbox>) -> Held {
+pub(crate) fn counted(block: &Block, ticket: FetchTicket, inbox: &Arc<CacheInbox>) -> CachedBlock {
     let content = match &block.content {
         Content::NotCovered => Content::NotCovered,
         Content::Data { bytes, range } => {
             let (key, inbox) = (block.key, Arc::clone(inbox));
-            let counted = Counted { bytes: bytes.clone(), key, ticket, inbox };
+            let counted = CountedBytes { bytes: bytes.clone(), key, ticket, inbox };
             Content::Data { bytes: Bytes::from_owner(counted), range: *range }
         }
     };

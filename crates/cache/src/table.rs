@@ -1,6 +1,6 @@
 //! The block table: which blocks are here, asked for, or wanted; pure.
 //!
-//! [`Table::step`] is the only mutation. It takes an event and returns actions, in order; whoever owns the table
+//! [`CacheTable::step`] is the only mutation. It takes an event and returns actions, in order; whoever owns the table
 //! carries them out. See the folder's README for the states and the invariants. Not here: contents, tasks, clocks.
 
 use std::collections::{BTreeMap, HashMap};
@@ -14,7 +14,7 @@ pub const MAX_QUEUED: usize = 65_536;
 pub const ENTRY_BYTES: u64 = 256;
 
 /// A value that the table holds and others may hold too, as an `Arc` does.
-pub trait Shared: Clone {
+pub trait SharedValue: Clone {
     /// Remembers the value without keeping it alive.
     type Ghost;
     /// True while somebody besides the table holds it.
@@ -25,7 +25,7 @@ pub trait Shared: Clone {
     fn revive(ghost: &Self::Ghost) -> Option<Self>;
 }
 
-impl<T> Shared for std::sync::Arc<T> {
+impl<T> SharedValue for std::sync::Arc<T> {
     type Ghost = std::sync::Weak<T>;
 
     fn is_held(&self) -> bool {
@@ -47,11 +47,11 @@ pub struct WaiterId(pub u64);
 
 /// One request to the inner source, and the memory that came of it; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ticket(pub u64);
+pub struct FetchTicket(pub u64);
 
-/// Event of one block; input of [`Table::step`].
+/// Event of one block; input of [`CacheTable::step`].
 #[derive(Clone, Debug)]
-pub enum Event<V> {
+pub enum BlockEvent<V> {
     /// Somebody wants it.
     Wanted {
         /// Waiter that the event concerns.
@@ -76,7 +76,7 @@ pub enum Event<V> {
     /// The inner source gave it.
     Arrived {
         /// For which request.
-        ticket: Ticket,
+        ticket: FetchTicket,
         /// The block.
         value: V,
         /// Its bytes.
@@ -85,20 +85,20 @@ pub enum Event<V> {
     /// The inner source gave an error.
     Failed {
         /// For which request.
-        ticket: Ticket,
+        ticket: FetchTicket,
         /// Why.
         error: Error,
     },
     /// The memory of an evicted block is free.
     Released {
         /// Ticket of the request that delivered the block.
-        ticket: Ticket,
+        ticket: FetchTicket,
     },
-    /// Time passed while it headed the queue ([`Table::starving`]): holders may have let go of others.
+    /// Time passed while it headed the queue ([`CacheTable::starving`]): holders may have let go of others.
     Rechecked,
 }
 
-/// Action that the owner of the table must carry out; output of [`Table::step`].
+/// Action that the owner of the table must carry out; output of [`CacheTable::step`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action<V> {
     /// Ask the inner source.
@@ -106,21 +106,21 @@ pub enum Action<V> {
         /// For this block.
         key: BlockKey,
         /// Under this number.
-        ticket: Ticket,
+        ticket: FetchTicket,
         /// This urgently.
         urgency: Urgency,
     },
     /// Change the urgency of a request under way.
     Adjust {
         /// Which.
-        ticket: Ticket,
+        ticket: FetchTicket,
         /// To this.
         urgency: Urgency,
     },
     /// Withdraw a request under way.
     Cancel {
         /// Which.
-        ticket: Ticket,
+        ticket: FetchTicket,
     },
     /// Give a waiter its block.
     Answer {
@@ -140,12 +140,12 @@ pub enum Action<V> {
         /// Why.
         error: Error,
     },
-    /// Let go of this block, and tell when its memory is free ([`Event::Released`]).
+    /// Let go of this block, and tell when its memory is free ([`BlockEvent::Released`]).
     Evict {
         /// Which block.
         key: BlockKey,
         /// Its request's number.
-        ticket: Ticket,
+        ticket: FetchTicket,
         /// The table's hold on it.
         value: V,
     },
@@ -153,7 +153,7 @@ pub enum Action<V> {
 
 /// Bytes held in each state, and counts of events so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct CacheCounters {
     /// The hard limit.
     pub capacity_bytes: u64,
     /// In CACHED blocks.
@@ -188,7 +188,7 @@ pub struct Counters {
     pub arrived_bytes: u64,
 }
 
-impl Counters {
+impl CacheCounters {
     /// Bytes that count against the limit.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
@@ -197,17 +197,17 @@ impl Counters {
 }
 
 /// Place in the queue for room: the last is the head. Most urgent, then first come.
-type Rank = (Priority, std::cmp::Reverse<u64>);
+type RoomRank = (Priority, std::cmp::Reverse<u64>);
 
-enum Stage<V: Shared> {
-    Queued { bound_bytes: u64, rank: Rank },
-    Requested { ticket: Ticket, reserved_bytes: u64 },
-    Cached { ticket: Ticket, value: V, size_bytes: u64, used_at: u64 },
-    Releasing { ticket: Ticket, ghost: V::Ghost },
+enum BlockStage<V: SharedValue> {
+    Queued { bound_bytes: u64, rank: RoomRank },
+    Requested { ticket: FetchTicket, reserved_bytes: u64 },
+    Cached { ticket: FetchTicket, value: V, size_bytes: u64, used_at: u64 },
+    Releasing { ticket: FetchTicket, ghost: V::Ghost },
 }
 
-struct Entry<V: Shared> {
-    stage: Stage<V>,
+struct CacheEntry<V: SharedValue> {
+    stage: BlockStage<V>,
     waiters: BTreeMap<WaiterId, Urgency>,
 }
 
@@ -219,21 +219,21 @@ struct Releasing {
 }
 
 /// The block table; see the folder's README.
-pub struct Table<V: Shared> {
-    entries: HashMap<BlockKey, Entry<V>>,
-    queue: BTreeMap<Rank, BlockKey>,
+pub struct CacheTable<V: SharedValue> {
+    entries: HashMap<BlockKey, CacheEntry<V>>,
+    queue: BTreeMap<RoomRank, BlockKey>,
     /// CACHED blocks by last use, oldest first.
     order: BTreeMap<u64, BlockKey>,
-    releasing: HashMap<Ticket, Releasing>,
+    releasing: HashMap<FetchTicket, Releasing>,
     /// Part of the releasing bytes that was held at eviction.
     held_bytes: u64,
-    counters: Counters,
+    counters: CacheCounters,
     /// Counts uses, tickets and arrivals in the queue.
     clock: u64,
     actions: Vec<Action<V>>,
 }
 
-impl<V: Shared> Table<V> {
+impl<V: SharedValue> CacheTable<V> {
     /// An empty table with a hard limit.
     #[must_use]
     pub fn new(capacity_bytes: u64) -> Self {
@@ -243,7 +243,7 @@ impl<V: Shared> Table<V> {
             order: BTreeMap::new(),
             releasing: HashMap::new(),
             held_bytes: 0,
-            counters: Counters { capacity_bytes, ..Counters::default() },
+            counters: CacheCounters { capacity_bytes, ..CacheCounters::default() },
             clock: 0,
             actions: Vec::new(),
         }
@@ -251,21 +251,21 @@ impl<V: Shared> Table<V> {
 
     /// Bytes held in each state, and counts of events so far.
     #[must_use]
-    pub fn counters(&self) -> Counters {
-        Counters { queued: self.queue.len() as u64, ..self.counters }
+    pub fn counters(&self) -> CacheCounters {
+        CacheCounters { queued: self.queue.len() as u64, ..self.counters }
     }
 
     /// The block, if it is CACHED; counts as neither hit nor use.
     #[must_use]
     pub fn peek(&self, key: &BlockKey) -> Option<&V> {
         match &self.entries.get(key)?.stage {
-            Stage::Cached { value, .. } => Some(value),
+            BlockStage::Cached { value, .. } => Some(value),
             _ => None,
         }
     }
 
     /// The head of the queue for room, if there is one. Letting go of a block makes no event, so while there
-    /// is, whoever owns the table sends [`Event::Rechecked`] now and then.
+    /// is, whoever owns the table sends [`BlockEvent::Rechecked`] now and then.
     #[must_use]
     pub fn starving(&self) -> Option<BlockKey> {
         self.queue.last_key_value().map(|(_, key)| *key)
@@ -274,15 +274,17 @@ impl<V: Shared> Table<V> {
     /// Something happened to a block: changes its state and says what is to be done, in this order.
     ///
     /// Events for requests and waiters that are gone are ignored: they crossed on the way.
-    pub fn step(&mut self, key: BlockKey, event: Event<V>) -> Vec<Action<V>> {
+    pub fn step(&mut self, key: BlockKey, event: BlockEvent<V>) -> Vec<Action<V>> {
         match event {
-            Event::Wanted { waiter, urgency, bound_bytes } => self.wanted(key, waiter, urgency, bound_bytes),
-            Event::Adjusted { waiter, urgency } => self.adjusted(key, waiter, urgency),
-            Event::Withdrawn { waiter } => self.withdrawn(key, waiter),
-            Event::Arrived { ticket, value, size_bytes } => self.arrived(key, ticket, value, size_bytes),
-            Event::Failed { ticket, error } => self.failed(key, ticket, &error),
-            Event::Released { ticket } => self.released(key, ticket),
-            Event::Rechecked => self.wait_no_longer(),
+            BlockEvent::Wanted { waiter, urgency, bound_bytes } => {
+                self.wanted(key, waiter, urgency, bound_bytes)
+            }
+            BlockEvent::Adjusted { waiter, urgency } => self.adjusted(key, waiter, urgency),
+            BlockEvent::Withdrawn { waiter } => self.withdrawn(key, waiter),
+            BlockEvent::Arrived { ticket, value, size_bytes } => self.arrived(key, ticket, value, size_bytes),
+            BlockEvent::Failed { ticket, error } => self.failed(key, ticket, &error),
+            BlockEvent::Released { ticket } => self.released(key, ticket),
+            BlockEvent::Rechecked => self.wait_no_longer(),
         }
         self.fill();
         std::mem::take(&mut self.actions)
@@ -304,20 +306,20 @@ impl<V: Shared> Table<V> {
         self.revive(key);
         let now = self.tick();
         match self.entries.get_mut(&key).map(|e| (&mut e.stage, &mut e.waiters)) {
-            Some((Stage::Cached { value, used_at, .. }, _)) => {
+            Some((BlockStage::Cached { value, used_at, .. }, _)) => {
                 self.order.remove(used_at);
                 self.order.insert(now, key);
                 *used_at = now;
                 self.counters.hits += 1;
                 self.actions.push(Action::Answer { waiter, key, value: value.clone() });
             }
-            Some((Stage::Queued { .. } | Stage::Requested { .. }, waiters)) => {
+            Some((BlockStage::Queued { .. } | BlockStage::Requested { .. }, waiters)) => {
                 let before = merged(waiters);
                 waiters.insert(waiter, urgency);
                 self.counters.joined += 1;
                 self.reprioritize(key, before);
             }
-            Some((Stage::Releasing { .. }, _)) | None => {
+            Some((BlockStage::Releasing { .. }, _)) | None => {
                 self.enqueue(key, waiter, urgency, bound_bytes.saturating_add(ENTRY_BYTES));
             }
         }
@@ -327,10 +329,10 @@ impl<V: Shared> Table<V> {
     fn revive(&mut self, key: BlockKey) {
         let now = self.tick();
         let Some(entry) = self.entries.get_mut(&key) else { return };
-        let Stage::Releasing { ticket, ghost } = &entry.stage else { return };
+        let BlockStage::Releasing { ticket, ghost } = &entry.stage else { return };
         let (ticket, Some(value)) = (*ticket, V::revive(ghost)) else { return };
         let Some(Releasing { size_bytes, was_held }) = self.releasing.remove(&ticket) else { return };
-        entry.stage = Stage::Cached { ticket, value, size_bytes, used_at: now };
+        entry.stage = BlockStage::Cached { ticket, value, size_bytes, used_at: now };
         self.order.insert(now, key);
         self.counters.releasing_bytes -= size_bytes;
         self.held_bytes -= if was_held { size_bytes } else { 0 };
@@ -352,7 +354,7 @@ impl<V: Shared> Table<V> {
         let rank = (urgency.priority, std::cmp::Reverse(self.clock));
         self.queue.insert(rank, key);
         let waiters = BTreeMap::from([(waiter, urgency)]);
-        self.entries.insert(key, Entry { stage: Stage::Queued { bound_bytes, rank }, waiters });
+        self.entries.insert(key, CacheEntry { stage: BlockStage::Queued { bound_bytes, rank }, waiters });
     }
 
     fn adjusted(&mut self, key: BlockKey, waiter: WaiterId, urgency: Urgency) {
@@ -381,19 +383,21 @@ impl<V: Shared> Table<V> {
     }
 
     /// A queued or requested block becomes EMPTY; its request and waiters, if there are.
-    fn forget(&mut self, key: BlockKey) -> Option<(Ticket, BTreeMap<WaiterId, Urgency>)> {
+    fn forget(&mut self, key: BlockKey) -> Option<(FetchTicket, BTreeMap<WaiterId, Urgency>)> {
         let entry = self.entries.remove(&key)?;
         match entry.stage {
-            Stage::Requested { ticket, reserved_bytes } => {
+            BlockStage::Requested { ticket, reserved_bytes } => {
                 self.counters.requested_bytes -= reserved_bytes;
                 self.counters.requested -= 1;
                 Some((ticket, entry.waiters))
             }
-            Stage::Queued { rank, .. } => {
+            BlockStage::Queued { rank, .. } => {
                 self.queue.remove(&rank);
                 None
             }
-            Stage::Cached { .. } | Stage::Releasing { .. } => unreachable!("nobody waits for these"),
+            BlockStage::Cached { .. } | BlockStage::Releasing { .. } => {
+                unreachable!("nobody waits for these")
+            }
         }
     }
 
@@ -402,27 +406,27 @@ impl<V: Shared> Table<V> {
         let Some(entry) = self.entries.get_mut(&key) else { return };
         let Some(urgency) = merged(&entry.waiters).filter(|now| Some(*now) != before) else { return };
         match &mut entry.stage {
-            Stage::Queued { rank, .. } => {
+            BlockStage::Queued { rank, .. } => {
                 self.queue.remove(rank);
                 rank.0 = urgency.priority;
                 self.queue.insert(*rank, key);
             }
-            Stage::Requested { ticket, .. } => {
+            BlockStage::Requested { ticket, .. } => {
                 self.actions.push(Action::Adjust { ticket: *ticket, urgency });
             }
-            Stage::Cached { .. } | Stage::Releasing { .. } => {}
+            BlockStage::Cached { .. } | BlockStage::Releasing { .. } => {}
         }
     }
 
     /// Bytes reserved for this very request, while it is under way.
-    fn reserved_for(&self, key: BlockKey, request: Ticket) -> Option<u64> {
+    fn reserved_for(&self, key: BlockKey, request: FetchTicket) -> Option<u64> {
         match self.entries.get(&key)?.stage {
-            Stage::Requested { ticket, reserved_bytes } if ticket == request => Some(reserved_bytes),
+            BlockStage::Requested { ticket, reserved_bytes } if ticket == request => Some(reserved_bytes),
             _ => None,
         }
     }
 
-    fn arrived(&mut self, key: BlockKey, ticket: Ticket, value: V, size_bytes: u64) {
+    fn arrived(&mut self, key: BlockKey, ticket: FetchTicket, value: V, size_bytes: u64) {
         let size_bytes = size_bytes.saturating_add(ENTRY_BYTES);
         let Some(reserved_bytes) = self.reserved_for(key, ticket) else { return };
         if size_bytes > reserved_bytes {
@@ -441,11 +445,11 @@ impl<V: Shared> Table<V> {
         self.counters.cached_bytes += size_bytes;
         self.counters.cached += 1;
         self.counters.arrived_bytes += size_bytes - ENTRY_BYTES;
-        let stage = Stage::Cached { ticket, value, size_bytes, used_at };
-        self.entries.insert(key, Entry { stage, waiters: BTreeMap::new() });
+        let stage = BlockStage::Cached { ticket, value, size_bytes, used_at };
+        self.entries.insert(key, CacheEntry { stage, waiters: BTreeMap::new() });
     }
 
-    fn failed(&mut self, key: BlockKey, ticket: Ticket, error: &Error) {
+    fn failed(&mut self, key: BlockKey, ticket: FetchTicket, error: &Error) {
         if self.reserved_for(key, ticket).is_none() {
             return;
         }
@@ -456,12 +460,12 @@ impl<V: Shared> Table<V> {
         }
     }
 
-    fn released(&mut self, key: BlockKey, ticket: Ticket) {
+    fn released(&mut self, key: BlockKey, ticket: FetchTicket) {
         let Some(Releasing { size_bytes, was_held }) = self.releasing.remove(&ticket) else { return };
         self.counters.releasing_bytes -= size_bytes;
         self.held_bytes -= if was_held { size_bytes } else { 0 };
         let stage = self.entries.get(&key).map(|e| &e.stage);
-        if matches!(stage, Some(Stage::Releasing { ticket: t, .. }) if *t == ticket) {
+        if matches!(stage, Some(BlockStage::Releasing { ticket: t, .. }) if *t == ticket) {
             self.entries.remove(&key);
         }
     }
@@ -469,7 +473,8 @@ impl<V: Shared> Table<V> {
     /// Requests what fits, makes room for the head of the queue, and keeps the queue bounded.
     fn fill(&mut self) {
         while let Some((&rank, &key)) = self.queue.last_key_value() {
-            let Some(Entry { stage: Stage::Queued { bound_bytes, .. }, waiters }) = self.entries.get(&key)
+            let Some(CacheEntry { stage: BlockStage::Queued { bound_bytes, .. }, waiters }) =
+                self.entries.get(&key)
             else {
                 unreachable!("the queue holds queued blocks");
             };
@@ -480,9 +485,9 @@ impl<V: Shared> Table<V> {
                 break;
             }
             self.queue.remove(&rank);
-            let ticket = Ticket(self.tick());
+            let ticket = FetchTicket(self.tick());
             if let Some(entry) = self.entries.get_mut(&key) {
-                entry.stage = Stage::Requested { ticket, reserved_bytes: bound_bytes };
+                entry.stage = BlockStage::Requested { ticket, reserved_bytes: bound_bytes };
             }
             self.counters.requested_bytes += bound_bytes;
             self.counters.requested += 1;
@@ -523,7 +528,7 @@ impl<V: Shared> Table<V> {
                 break;
             }
             let stage = self.entries.get(key).map(|e| &e.stage);
-            let Some(Stage::Cached { value, size_bytes, .. }) = stage else { continue };
+            let Some(BlockStage::Cached { value, size_bytes, .. }) = stage else { continue };
             if may_go(value) {
                 missing_bytes = missing_bytes.saturating_sub(*size_bytes);
                 victims.push(used_at);
@@ -539,9 +544,9 @@ impl<V: Shared> Table<V> {
     fn release(&mut self, used_at: u64) {
         let Some(key) = self.order.remove(&used_at) else { return };
         let Some(entry) = self.entries.get_mut(&key) else { return };
-        let Stage::Cached { ticket, value, size_bytes, .. } = &entry.stage else { return };
+        let BlockStage::Cached { ticket, value, size_bytes, .. } = &entry.stage else { return };
         let (ticket, value, size_bytes) = (*ticket, value.clone(), *size_bytes);
-        entry.stage = Stage::Releasing { ticket, ghost: value.ghost() };
+        entry.stage = BlockStage::Releasing { ticket, ghost: value.ghost() };
         let was_held = value.is_held();
         self.releasing.insert(ticket, Releasing { size_bytes, was_held });
         self.counters.cached_bytes -= size_bytes;

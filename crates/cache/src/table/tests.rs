@@ -46,16 +46,16 @@ fn any_op() -> impl Strategy<Value = Op> {
 
 /// Reference model of a table: its state as seen from outside, and the checks of each of its actions.
 struct Model {
-    table: Table<Value>,
+    table: CacheTable<Value>,
     /// Waiters not yet answered: what they want, and how much.
     waiting: BTreeMap<WaiterId, (BlockKey, u8)>,
     answered: HashSet<WaiterId>,
     /// Requests under way.
-    requests: BTreeMap<Ticket, BlockKey>,
+    requests: BTreeMap<FetchTicket, BlockKey>,
     /// Blocks in the cache, least recently used first, with size.
     cached: Vec<(BlockKey, u64, Weak<u64>)>,
     /// Evicted, not yet reported free.
-    evicted: Vec<(BlockKey, Ticket, u64, Weak<u64>)>,
+    evicted: Vec<(BlockKey, FetchTicket, u64, Weak<u64>)>,
     /// Order in which blocks entered the queue.
     queue_order: HashMap<BlockKey, u64>,
     /// Values that waiters received and still hold.
@@ -66,7 +66,7 @@ struct Model {
 impl Model {
     fn new(capacity_bytes: u64) -> Self {
         Self {
-            table: Table::new(capacity_bytes),
+            table: CacheTable::new(capacity_bytes),
             waiting: BTreeMap::new(),
             answered: HashSet::new(),
             requests: BTreeMap::new(),
@@ -98,7 +98,7 @@ impl Model {
         cached + requested + evicted
     }
 
-    fn step(&mut self, key: BlockKey, event: Event<Value>) {
+    fn step(&mut self, key: BlockKey, event: BlockEvent<Value>) {
         for action in self.table.step(key, event) {
             self.expect(action);
         }
@@ -153,7 +153,7 @@ impl Model {
     }
 
     /// The victim is the least recently used; held only when no other is left.
-    fn expect_evict(&mut self, key: BlockKey, ticket: Ticket, value: &Value) {
+    fn expect_evict(&mut self, key: BlockKey, ticket: FetchTicket, value: &Value) {
         let is_idle = |weak: &Weak<u64>, own: usize| weak.strong_count() == own;
         let at = self.cached.iter().position(|(k, ..)| *k == key).expect("a cached block");
         let victim_is_idle = is_idle(&Arc::downgrade(value), 1);
@@ -175,12 +175,12 @@ impl Model {
                 let Some(waiter) = pick(self.waiting.keys(), nth) else { return };
                 let key = self.waiting[&waiter].0;
                 self.waiting.insert(waiter, (key, tier));
-                self.step(key, Event::Adjusted { waiter, urgency: urgency(tier) });
+                self.step(key, BlockEvent::Adjusted { waiter, urgency: urgency(tier) });
             }
             Op::Withdraw { nth } => {
                 let Some(waiter) = pick(self.waiting.keys(), nth) else { return };
                 let Some((key, _)) = self.waiting.remove(&waiter) else { return };
-                self.step(key, Event::Withdrawn { waiter });
+                self.step(key, BlockEvent::Withdrawn { waiter });
             }
             Op::Arrive { nth, is_small } => {
                 let Some(ticket) = pick(self.requests.keys(), nth) else { return };
@@ -189,7 +189,7 @@ impl Model {
             Op::Fail { nth } => {
                 let Some(ticket) = pick(self.requests.keys(), nth) else { return };
                 let Some(key) = self.requests.remove(&ticket) else { return };
-                self.step(key, Event::Failed { ticket, error: Error::corrupt("scripted") });
+                self.step(key, BlockEvent::Failed { ticket, error: Error::corrupt("scripted") });
                 assert_eq!(self.tier(key), None, "a waiter did not hear of the failure");
             }
             Op::LetGo { nth } => {
@@ -202,11 +202,11 @@ impl Model {
                 let Some(ticket) = pick(free.map(|(_, ticket, ..)| ticket), nth) else { return };
                 let at = self.evicted.iter().position(|e| e.1 == ticket).unwrap();
                 let (key, ..) = self.evicted.remove(at);
-                self.step(key, Event::Released { ticket });
+                self.step(key, BlockEvent::Released { ticket });
             }
             Op::Recheck => {
                 if let Some(key) = self.table.starving() {
-                    self.step(key, Event::Rechecked);
+                    self.step(key, BlockEvent::Rechecked);
                 }
             }
         }
@@ -232,17 +232,17 @@ impl Model {
             self.queue_order.insert(key, self.next);
         }
         self.waiting.insert(waiter, (key, tier));
-        let event = Event::Wanted { waiter, urgency: urgency(tier), bound_bytes: bound_bytes(key) };
+        let event = BlockEvent::Wanted { waiter, urgency: urgency(tier), bound_bytes: bound_bytes(key) };
         self.step(key, event);
         assert_eq!(here.is_some(), self.answered.contains(&waiter), "a block that is here is a hit");
     }
 
-    fn arrive(&mut self, ticket: Ticket, is_small: bool) {
+    fn arrive(&mut self, ticket: FetchTicket, is_small: bool) {
         let Some(key) = self.requests.remove(&ticket) else { return };
         let size_bytes = if is_small { bound_bytes(key) / 2 } else { bound_bytes(key) };
         let value = Arc::new(ticket.0);
         self.cached.push((key, size_bytes + ENTRY_BYTES, Arc::downgrade(&value)));
-        self.step(key, Event::Arrived { ticket, value, size_bytes });
+        self.step(key, BlockEvent::Arrived { ticket, value, size_bytes });
         assert_eq!(self.tier(key), None, "a waiter did not get the block");
     }
 
@@ -280,8 +280,8 @@ proptest! {
 
 #[test]
 fn what_can_never_fit_is_refused() {
-    let mut table: Table<Value> = Table::new(1000);
-    let event = Event::Wanted { waiter: WaiterId(1), urgency: urgency(2), bound_bytes: 1000 };
+    let mut table: CacheTable<Value> = CacheTable::new(1000);
+    let event = BlockEvent::Wanted { waiter: WaiterId(1), urgency: urgency(2), bound_bytes: 1000 };
     let actions = table.step(key(0), event);
     let [Action::Fail { error, .. }] = &actions[..] else { panic!("{actions:?}") };
     assert_eq!(error.kind(), ErrorKind::TooLarge);
@@ -290,7 +290,7 @@ fn what_can_never_fit_is_refused() {
 
 #[test]
 fn a_full_queue_refuses_the_least_urgent() {
-    let mut table: Table<Value> = Table::new(1000);
+    let mut table: CacheTable<Value> = CacheTable::new(1000);
     let mut refused = Vec::new();
     // The first is under way, MAX_QUEUED wait, two are too many; block 7 matters least, then 8.
     for index in 0..MAX_QUEUED as u64 + 3 {
@@ -299,7 +299,7 @@ fn a_full_queue_refuses_the_least_urgent() {
             8 => 1,
             _ => 2,
         };
-        let event = Event::Wanted { waiter: WaiterId(index), urgency: urgency(tier), bound_bytes: 600 };
+        let event = BlockEvent::Wanted { waiter: WaiterId(index), urgency: urgency(tier), bound_bytes: 600 };
         for action in table.step(key(index), event) {
             if let Action::Fail { key, error, .. } = action {
                 assert_eq!(error.kind(), ErrorKind::Busy);
@@ -312,29 +312,32 @@ fn a_full_queue_refuses_the_least_urgent() {
 
 #[test]
 fn a_block_larger_than_promised_is_an_error() {
-    let mut table: Table<Value> = Table::new(10_000);
-    let event = Event::Wanted { waiter: WaiterId(1), urgency: urgency(2), bound_bytes: 100 };
+    let mut table: CacheTable<Value> = CacheTable::new(10_000);
+    let event = BlockEvent::Wanted { waiter: WaiterId(1), urgency: urgency(2), bound_bytes: 100 };
     let actions = table.step(key(0), event);
     let [Action::Request { ticket, .. }] = actions[..] else { panic!("{actions:?}") };
-    let actions = table.step(key(0), Event::Arrived { ticket, value: Arc::new(0), size_bytes: 101 });
+    let actions = table.step(key(0), BlockEvent::Arrived { ticket, value: Arc::new(0), size_bytes: 101 });
     assert!(matches!(&actions[..], [Action::Fail { .. }]), "{actions:?}");
     assert_eq!(table.counters().used_bytes(), 0);
 }
 
 #[test]
 fn answers_to_withdrawn_requests_change_nothing() {
-    let mut table: Table<Value> = Table::new(10_000);
-    let want = |waiter| Event::Wanted { waiter: WaiterId(waiter), urgency: urgency(2), bound_bytes: 100 };
+    let mut table: CacheTable<Value> = CacheTable::new(10_000);
+    let want =
+        |waiter| BlockEvent::Wanted { waiter: WaiterId(waiter), urgency: urgency(2), bound_bytes: 100 };
     let first = table.step(key(0), want(1));
     let [Action::Request { ticket: old, .. }] = first[..] else { panic!("{first:?}") };
     assert_eq!(
-        table.step(key(0), Event::Withdrawn { waiter: WaiterId(1) }),
+        table.step(key(0), BlockEvent::Withdrawn { waiter: WaiterId(1) }),
         [Action::Cancel { ticket: old }]
     );
     let second = table.step(key(0), want(2));
     let [Action::Request { ticket: new, .. }] = second[..] else { panic!("{second:?}") };
-    assert!(table.step(key(0), Event::Failed { ticket: old, error: Error::cancelled() }).is_empty());
-    assert!(table.step(key(0), Event::Arrived { ticket: old, value: Arc::new(0), size_bytes: 1 }).is_empty());
-    let answer = table.step(key(0), Event::Arrived { ticket: new, value: Arc::new(0), size_bytes: 1 });
+    assert!(table.step(key(0), BlockEvent::Failed { ticket: old, error: Error::cancelled() }).is_empty());
+    assert!(
+        table.step(key(0), BlockEvent::Arrived { ticket: old, value: Arc::new(0), size_bytes: 1 }).is_empty()
+    );
+    let answer = table.step(key(0), BlockEvent::Arrived { ticket: new, value: Arc::new(0), size_bytes: 1 });
     assert!(matches!(&answer[..], [Action::Answer { .. }]), "{answer:?}");
 }

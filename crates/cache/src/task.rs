@@ -18,29 +18,29 @@ use parking_lot::Mutex;
 use tokio::sync::{broadcast, mpsc};
 
 use crate::events::CacheEvent;
-use crate::inbox::{Call, Held, Inbox, Mail, counted};
-use crate::table::{Action, Counters, Event, Table, Ticket, WaiterId};
+use crate::inbox::{CacheCall, CacheInbox, CachedBlock, InboxMail, counted};
+use crate::table::{Action, BlockEvent, CacheCounters, CacheTable, FetchTicket, WaiterId};
 
 /// How often to look whether held blocks were let go, while others wait for their room.
 const RECHECK_EVERY: Duration = Duration::from_millis(20);
 
-pub(crate) struct Keeper {
+pub(crate) struct CacheTask {
     inner: Arc<dyn Source>,
-    inbox: Arc<Inbox>,
-    counters: Arc<Mutex<Counters>>,
+    inbox: Arc<CacheInbox>,
+    counters: Arc<Mutex<CacheCounters>>,
     events: broadcast::Sender<CacheEvent>,
-    table: Table<Held>,
+    table: CacheTable<CachedBlock>,
     dataset: Option<Arc<Dataset>>,
     describing: Option<BoxFuture<'static, Result<Arc<Dataset>>>>,
     /// Calls for keys that the description known so far does not explain.
-    unexplained: Vec<Call>,
+    unexplained: Vec<CacheCall>,
     waiters: HashMap<WaiterId, Waiter>,
     next_waiter: u64,
-    watches: FuturesUnordered<Abortable<BoxFuture<'static, Change>>>,
-    requests: HashMap<Ticket, WantHandle>,
+    watches: FuturesUnordered<Abortable<BoxFuture<'static, WantChange>>>,
+    requests: HashMap<FetchTicket, WantHandle>,
     fetches: SelectAll<Fetch>,
     /// Requests that the table asked for and that go out together.
-    going_out: Vec<(Want, Ticket)>,
+    going_out: Vec<(Want, FetchTicket)>,
 }
 
 struct Waiter {
@@ -49,19 +49,19 @@ struct Waiter {
 }
 
 /// A want that changed, or whose asker no longer listens.
-struct Change {
+struct WantChange {
     waiter: WaiterId,
     want: Want,
     seen: u64,
     is_listening: bool,
 }
 
-impl Keeper {
+impl CacheTask {
     pub(crate) fn new(
         inner: Arc<dyn Source>,
         capacity_bytes: u64,
-        inbox: Arc<Inbox>,
-        counters: Arc<Mutex<Counters>>,
+        inbox: Arc<CacheInbox>,
+        counters: Arc<Mutex<CacheCounters>>,
         events: broadcast::Sender<CacheEvent>,
     ) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl Keeper {
             inbox,
             counters,
             events,
-            table: Table::new(capacity_bytes),
+            table: CacheTable::new(capacity_bytes),
             dataset: None,
             describing: None,
             unexplained: Vec::new(),
@@ -103,9 +103,9 @@ impl Keeper {
         }
     }
 
-    fn sort(&mut self, mail: Mail) {
+    fn sort(&mut self, mail: InboxMail) {
         for (key, ticket) in mail.freed {
-            self.step(key, Event::Released { ticket });
+            self.step(key, BlockEvent::Released { ticket });
         }
         for call in mail.calls {
             self.called(call);
@@ -119,7 +119,7 @@ impl Keeper {
     }
 
     /// Starts the wants of a call, or first asks what there is now.
-    fn called(&mut self, call: Call) {
+    fn called(&mut self, call: CacheCall) {
         let explained = |d: &Dataset, key: BlockKey| (d.id, d.generation) == (key.dataset, key.generation);
         match self.dataset.clone() {
             Some(d) if call.wants.iter().all(|w| explained(&d, w.key())) => self.start(call, &d),
@@ -147,7 +147,7 @@ impl Keeper {
         }
     }
 
-    fn start(&mut self, mut call: Call, dataset: &Dataset) {
+    fn start(&mut self, mut call: CacheCall, dataset: &Dataset) {
         for want in std::mem::take(&mut call.wants) {
             match dataset.block(want.key()) {
                 Err(error) => self.refuse(&call, want.key(), error),
@@ -157,19 +157,19 @@ impl Keeper {
     }
 
     /// Answers a want that never reached the table.
-    fn refuse(&self, call: &Call, key: BlockKey, error: Error) {
+    fn refuse(&self, call: &CacheCall, key: BlockKey, error: Error) {
         self.inbox.settled(1);
         // There is room for every answer, so this fails only when the asker went away.
         drop(call.answers.try_send(Completion { key, result: Err(error) }));
     }
 
-    fn wanted(&mut self, want: Want, bound_bytes: u64, call: &Call) {
+    fn wanted(&mut self, want: Want, bound_bytes: u64, call: &CacheCall) {
         let waiter = WaiterId(self.next_waiter);
         self.next_waiter += 1;
         let (key, urgency) = (want.key(), want.urgency());
         let watch = self.watch(waiter, want, 0, call.answers.clone());
         self.waiters.insert(waiter, Waiter { answers: call.answers.clone(), watch });
-        self.step(key, Event::Wanted { waiter, urgency, bound_bytes });
+        self.step(key, BlockEvent::Wanted { waiter, urgency, bound_bytes });
     }
 
     fn watch(
@@ -184,21 +184,21 @@ impl Keeper {
                 seen = want.changed(seen) => (seen, true),
                 () = answers.closed() => (seen, false),
             };
-            Change { waiter, want, seen, is_listening }
+            WantChange { waiter, want, seen, is_listening }
         };
         let (handle, registration) = AbortHandle::new_pair();
         self.watches.push(Abortable::new(change.boxed(), registration));
         handle
     }
 
-    fn changed(&mut self, change: Result<Change, Aborted>) {
+    fn changed(&mut self, change: Result<WantChange, Aborted>) {
         // Settled wants are no longer watched.
-        let Ok(Change { waiter, want, seen, is_listening }) = change else { return };
+        let Ok(WantChange { waiter, want, seen, is_listening }) = change else { return };
         let key = want.key();
         let Some(Waiter { answers, .. }) = self.waiters.get(&waiter) else { return };
         if want.is_cancelled() || !is_listening {
             self.settle(waiter);
-            self.step(key, Event::Withdrawn { waiter });
+            self.step(key, BlockEvent::Withdrawn { waiter });
             return;
         }
         let urgency = want.urgency();
@@ -206,28 +206,28 @@ impl Keeper {
         if let Some(entry) = self.waiters.get_mut(&waiter) {
             entry.watch = watch;
         }
-        self.step(key, Event::Adjusted { waiter, urgency });
+        self.step(key, BlockEvent::Adjusted { waiter, urgency });
     }
 
-    fn fetched(&mut self, key: BlockKey, ticket: Ticket, result: Result<Held>) {
+    fn fetched(&mut self, key: BlockKey, ticket: FetchTicket, result: Result<CachedBlock>) {
         self.requests.remove(&ticket);
         let event = match result {
             Ok(block) => {
                 let size_bytes = block.size_bytes() as u64;
-                Event::Arrived { ticket, value: counted(&block, ticket, &self.inbox), size_bytes }
+                BlockEvent::Arrived { ticket, value: counted(&block, ticket, &self.inbox), size_bytes }
             }
-            Err(error) => Event::Failed { ticket, error },
+            Err(error) => BlockEvent::Failed { ticket, error },
         };
         self.step(key, event);
     }
 
     fn recheck(&mut self) {
         if let Some(key) = self.table.starving() {
-            self.step(key, Event::Rechecked);
+            self.step(key, BlockEvent::Rechecked);
         }
     }
 
-    fn step(&mut self, key: BlockKey, event: Event<Held>) {
+    fn step(&mut self, key: BlockKey, event: BlockEvent<CachedBlock>) {
         for action in self.table.step(key, event) {
             if let Some(event) = CacheEvent::of(&action) {
                 // Nobody need be watching.
@@ -237,7 +237,7 @@ impl Keeper {
         }
     }
 
-    fn carry_out(&mut self, action: Action<Held>) {
+    fn carry_out(&mut self, action: Action<CachedBlock>) {
         match action {
             Action::Request { key, ticket, urgency } => self.request(key, ticket, urgency),
             Action::Adjust { ticket, urgency } => {
@@ -254,19 +254,19 @@ impl Keeper {
             Action::Evict { key, ticket, value } => {
                 // Bytes report by themselves when the last holder drops them.
                 if value.bytes().is_none() {
-                    self.step(key, Event::Released { ticket });
+                    self.step(key, BlockEvent::Released { ticket });
                 }
             }
         }
     }
 
-    fn request(&mut self, key: BlockKey, ticket: Ticket, urgency: Urgency) {
+    fn request(&mut self, key: BlockKey, ticket: FetchTicket, urgency: Urgency) {
         let (want, handle) = want(key, urgency);
         self.requests.insert(ticket, handle);
         self.going_out.push((want, ticket));
     }
 
-    fn answer(&mut self, waiter: WaiterId, key: BlockKey, result: Result<Held>) {
+    fn answer(&mut self, waiter: WaiterId, key: BlockKey, result: Result<CachedBlock>) {
         if let Some(answers) = self.settle(waiter) {
             // There is room for every answer, so this fails only when the asker went away.
             drop(answers.try_send(Completion { key, result }));
@@ -294,11 +294,11 @@ impl Keeper {
 /// The answers of one call to the inner source, each with its request's ticket.
 struct Fetch {
     answers: Completions,
-    tickets: HashMap<BlockKey, Ticket>,
+    tickets: HashMap<BlockKey, FetchTicket>,
 }
 
 impl Stream for Fetch {
-    type Item = (BlockKey, Ticket, Result<Held>);
+    type Item = (BlockKey, FetchTicket, Result<CachedBlock>);
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
