@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 
-pub use memory::{Gate, MemorySource, one_array};
+pub use memory::{MemorySource, SourceGate, one_array};
 
 use crate::{
     ArrayInfo, AxisRange, Block, BlockKey, Completion, Content, Dataset, ErrorKind, Generation, Level,
@@ -163,7 +163,7 @@ pub async fn check_reads(source: &Arc<dyn Source>) {
     for (dataset, array, level) in levels(&**source).await {
         let info = &dataset.arrays[array];
         let shape = &info.levels[level].shape;
-        let mut random = Random(0x5eed ^ (array as u64) << 8 ^ level as u64);
+        let mut random = SplitMix64(0x5eed ^ (array as u64) << 8 ^ level as u64);
         let mut selections: Vec<Selection> = (0..SELECTIONS).map(|_| random.selection(shape)).collect();
         if !shape.is_empty() {
             selections.push(Selection::of_box(&vec![0; shape.len()], &vec![0; shape.len()]));
@@ -246,7 +246,7 @@ pub async fn check_bad_reads(source: &dyn Source) {
 pub async fn check_detach(source: &dyn Source) {
     for (dataset, array, level) in levels(source).await {
         let info = &dataset.arrays[array];
-        let mut random = Random(7);
+        let mut random = SplitMix64(7);
         let request = request(array, level, random.selection(&info.levels[level].shape));
         let (_, region) = target(info, &request.selection);
         drop(source.read(request.clone(), region));
@@ -336,9 +336,9 @@ fn target(info: &ArrayInfo, selection: &Selection) -> (Target, crate::Region) {
 }
 
 /// `SplitMix64`: repeatable numbers without a dependency.
-struct Random(u64);
+struct SplitMix64(u64);
 
-impl Random {
+impl SplitMix64 {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

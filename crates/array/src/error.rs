@@ -92,10 +92,10 @@ pub enum Retry {
 /// assert_eq!(e.to_string(), "read: selection has 2 axes, array `u` has 3");
 /// ```
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorInner>);
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Inner {
+struct ErrorInner {
     kind: ErrorKind,
     retry: Retry,
     message: String,
@@ -115,7 +115,7 @@ impl Error {
             ErrorKind::Unreachable | ErrorKind::TimedOut | ErrorKind::Busy => Retry::MayHelp,
             _ => Retry::Never,
         };
-        Self(Box::new(Inner { kind, retry, message: cut(message.into()), context: Vec::new() }))
+        Self(Box::new(ErrorInner { kind, retry, message: cut(message.into()), context: Vec::new() }))
     }
 
     /// The request is wrong.

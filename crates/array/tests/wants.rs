@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use corridor_array::conformance::{Gate, MemorySource, check_source, fetch};
+use corridor_array::conformance::{MemorySource, SourceGate, check_source, fetch};
 use corridor_array::{
     BlockKey, DatasetId, Error, ErrorKind, Generation, Priority, ReadRequest, Selection, Source, Target,
     Urgency, WINDOW_BLOCKS, gather, want,
@@ -71,7 +71,7 @@ proptest! {
 #[test]
 fn the_most_urgent_goes_first_and_faults_are_answers() {
     let source = MemorySource::counting("u1", &[4], &[1]);
-    source.set_gate(Gate::Closed);
+    source.set_gate(SourceGate::Closed);
     source.fail_once(source.key(1), Error::corrupt("scripted"));
     let priorities = [Priority::PREFETCH, Priority::NORMAL, Priority::URGENT];
     let (wants, handles): (Vec<_>, Vec<_>) =
@@ -79,7 +79,7 @@ fn the_most_urgent_goes_first_and_faults_are_answers() {
     let stream = source.blocks(wants);
     assert_eq!(source.waiting().len(), 3);
     handles[0].adjust(Urgency::of(Priority::INTERACTIVE));
-    source.set_gate(Gate::Open);
+    source.set_gate(SourceGate::Open);
     let answers: Vec<_> = futures::executor::block_on_stream(stream).collect();
     assert_eq!(answers.iter().map(|a| a.key.index).collect::<Vec<_>>(), [2, 0, 1]);
     assert_eq!(answers[2].result.as_ref().unwrap_err().kind(), ErrorKind::Corrupt);
@@ -89,7 +89,7 @@ fn the_most_urgent_goes_first_and_faults_are_answers() {
 #[test]
 fn gathering_wants_a_bounded_number_of_blocks() {
     let source = Arc::new(MemorySource::counting("<u2", &[40, 40], &[1, 2]));
-    source.set_gate(Gate::Closed);
+    source.set_gate(SourceGate::Closed);
     let request = ReadRequest {
         array: 0,
         level: 0,
@@ -102,7 +102,7 @@ fn gathering_wants_a_bounded_number_of_blocks() {
     block_on(async {
         assert!(futures::poll!(&mut read).is_pending());
         assert_eq!(source.waiting().len(), WINDOW_BLOCKS);
-        source.set_gate(Gate::Open);
+        source.set_gate(SourceGate::Open);
         read.await.unwrap();
         source.read(request, direct).await.unwrap();
     });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use array::conformance::{Gate, MemorySource, check_source, fetch, one_array};
+use array::conformance::{MemorySource, SourceGate, check_source, fetch, one_array};
 use array::{
     Block, BlockKey, Completions, Content, Dataset, Error, ErrorKind, Priority, ReadRequest, Region, Result,
     Selection, Source, Target, Urgency, Want, WantHandle, want,
@@ -59,7 +59,7 @@ async fn conforms() {
 #[tokio::test]
 async fn a_thousand_askers_make_one_request() {
     let memory = memory();
-    memory.set_gate(Gate::Closed);
+    memory.set_gate(SourceGate::Closed);
     let cached = cached(&memory, 4);
     let mut askers = tokio::task::JoinSet::new();
     for _ in 0..1000 {
@@ -67,7 +67,7 @@ async fn a_thousand_askers_make_one_request() {
         askers.spawn(async move { get(&cached, key).await });
     }
     until("all ask", || cached.counters().joined == 999).await;
-    memory.set_gate(Gate::Open);
+    memory.set_gate(SourceGate::Open);
     let blocks = askers.join_all().await;
     assert!(blocks.iter().all(|b| b.as_ref().unwrap().key == memory.key(7)));
     assert_eq!(memory.asked().len(), 1);
@@ -79,7 +79,7 @@ async fn a_thousand_askers_make_one_request() {
 #[tokio::test]
 async fn priorities_reach_the_inner_want_and_so_does_cancelling() {
     let memory = memory();
-    memory.set_gate(Gate::Closed);
+    memory.set_gate(SourceGate::Closed);
     let cached = cached(&memory, 4);
     let (wants, mut first) = ask(&memory, [1, 2]);
     let stream = cached.blocks(wants);
@@ -111,12 +111,12 @@ async fn priorities_reach_the_inner_want_and_so_does_cancelling() {
 #[tokio::test]
 async fn the_limit_is_hard_under_a_flood() {
     let memory = memory();
-    memory.set_gate(Gate::Closed);
+    memory.set_gate(SourceGate::Closed);
     let cached = cached(&memory, 5);
     let (wants, _handles) = ask(&memory, 0..64);
     let mut stream = cached.blocks(wants);
     until("as many as fit are asked for", || memory.waiting().len() == 5).await;
-    memory.set_gate(Gate::Open);
+    memory.set_gate(SourceGate::Open);
     let mut held = Vec::new();
     for _ in 0..5 {
         held.push(stream.next().await.unwrap().result.unwrap());

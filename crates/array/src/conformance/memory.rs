@@ -16,7 +16,7 @@ use crate::{
 
 /// Whether a [`MemorySource`] answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
+pub enum SourceGate {
     /// Wants wait.
     Closed,
     /// Wants are answered, the most urgent first.
@@ -30,17 +30,17 @@ pub enum Gate {
 /// let source = MemorySource::counting("<u2", &[5, 6, 7], &[2, 4, 4]);
 /// futures::executor::block_on(check_source(std::sync::Arc::new(source)));
 /// ```
-pub struct MemorySource(Arc<Shared>);
+pub struct MemorySource(Arc<MemoryShared>);
 
-struct Shared {
+struct MemoryShared {
     dataset: Arc<Dataset>,
     /// Per array and level: all elements, C order.
     elements: Vec<Vec<Bytes>>,
-    state: Mutex<State>,
+    state: Mutex<MemoryState>,
 }
 
-struct State {
-    gate: Gate,
+struct MemoryState {
+    gate: SourceGate,
     asked: Vec<BlockKey>,
     reads: Vec<ReadRequest>,
     faults: HashMap<BlockKey, Vec<Error>>,
@@ -70,15 +70,15 @@ impl MemorySource {
         if dataset.arrays.len() != elements.len() {
             return Err(Error::invalid(format!("expected {} arrays of elements", dataset.arrays.len())));
         }
-        let state = State {
-            gate: Gate::Open,
+        let state = MemoryState {
+            gate: SourceGate::Open,
             asked: Vec::new(),
             reads: Vec::new(),
             faults: HashMap::new(),
             waiting: Vec::new(),
             wakers: Vec::new(),
         };
-        Ok(Self(Arc::new(Shared { dataset: Arc::new(dataset), elements, state: Mutex::new(state) })))
+        Ok(Self(Arc::new(MemoryShared { dataset: Arc::new(dataset), elements, state: Mutex::new(state) })))
     }
 
     /// One array `a` with one level; axes are named from the last: x, y, z, then time.
@@ -123,7 +123,7 @@ impl MemorySource {
     }
 
     /// Lets wants wait or go.
-    pub fn set_gate(&self, gate: Gate) {
+    pub fn set_gate(&self, gate: SourceGate) {
         let wakers = self.0.with(|s| {
             s.gate = gate;
             std::mem::take(&mut s.wakers)
@@ -228,8 +228,8 @@ pub fn one_array(dtype: DType, shape: &[u64], block: &[u64]) -> Dataset {
     }
 }
 
-impl Shared {
-    fn with<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {
+impl MemoryShared {
+    fn with<T>(&self, f: impl FnOnce(&mut MemoryState) -> T) -> T {
         f(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -264,13 +264,13 @@ impl Shared {
 }
 
 /// The wants of one call, answered as its stream is polled.
-struct Queue {
-    shared: Arc<Shared>,
+struct WantQueue {
+    shared: Arc<MemoryShared>,
     /// Each with the version of its urgency that was seen.
     wants: Vec<(Arc<Want>, u64)>,
 }
 
-impl Queue {
+impl WantQueue {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Completion>> {
         for (want, seen) in &mut self.wants {
             while let Poll::Ready(version) = want.poll_changed(cx, *seen) {
@@ -283,7 +283,7 @@ impl Queue {
         }
         let is_closed = self.shared.with(|s| {
             s.wakers.push(cx.waker().clone());
-            s.gate == Gate::Closed
+            s.gate == SourceGate::Closed
         });
         let most_urgent = (0..self.wants.len()).rev().max_by_key(|&i| self.wants[i].0.urgency().priority);
         match most_urgent {
@@ -307,7 +307,7 @@ impl Source for MemorySource {
             s.asked.extend(wants.iter().map(|(w, _)| w.key()));
             s.waiting.extend(wants.iter().map(|(w, _)| Arc::downgrade(w)));
         });
-        let mut queue = Queue { shared: Arc::clone(&self.0), wants };
+        let mut queue = WantQueue { shared: Arc::clone(&self.0), wants };
         futures::stream::poll_fn(move |cx| queue.poll_next(cx)).boxed()
     }
 

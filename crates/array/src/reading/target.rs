@@ -19,18 +19,18 @@ use crate::{Error, PerAxis, Result, Selection};
 
 /// The memory behind a target.
 #[derive(Debug)]
-struct Buffer {
+struct TargetBuffer {
     start: NonNull<u8>,
     size_bytes: usize,
 }
 
 // SAFETY: the pointer is to memory that this value owns; all access goes through `Region` (disjoint, `&mut`)
 // or through `into_vec` (sole owner).
-unsafe impl Send for Buffer {}
-// SAFETY: as above; a shared `Buffer` offers no access by itself.
-unsafe impl Sync for Buffer {}
+unsafe impl Send for TargetBuffer {}
+// SAFETY: as above; a shared `TargetBuffer` offers no access by itself.
+unsafe impl Sync for TargetBuffer {}
 
-impl Buffer {
+impl TargetBuffer {
     /// Zeroed memory, of which the system makes no page before it is written.
     fn new(size_bytes: usize) -> Result<Self> {
         let too_large = || Error::too_large(format!("expected {size_bytes} bytes of memory, found less"));
@@ -51,7 +51,7 @@ impl Buffer {
     }
 }
 
-impl Drop for Buffer {
+impl Drop for TargetBuffer {
     fn drop(&mut self) {
         // SAFETY: as in `into_vec`, which forgets `self` and so never reaches this.
         drop(unsafe { Vec::from_raw_parts(self.start.as_ptr(), self.size_bytes, self.size_bytes) });
@@ -60,7 +60,7 @@ impl Drop for Buffer {
 
 /// The reader's side: gives the bytes once every writer is done.
 #[derive(Debug)]
-pub struct Target(Arc<Buffer>);
+pub struct Target(Arc<TargetBuffer>);
 
 impl Target {
     /// A zeroed C-order target for `shape` elements of `item_bytes`, and the region that covers it.
@@ -73,7 +73,7 @@ impl Target {
             shape.iter().map(|&n| usize::try_from(n).map_err(|_| too_large())).collect::<Result<_>>()?;
         let size = shape.iter().try_fold(item_bytes, |n, &s| n.checked_mul(s));
         let size = size.filter(|&n| isize::try_from(n).is_ok()).ok_or_else(too_large)?;
-        let buffer = Arc::new(Buffer::new(size)?);
+        let buffer = Arc::new(TargetBuffer::new(size)?);
         let strides = c_strides(&shape, item_bytes);
         let region =
             Region { buffer: Arc::clone(&buffer), offset: 0, shape, strides, item_bytes, lease: None };
@@ -85,7 +85,7 @@ impl Target {
     /// # Errors
     /// Gives the target back while writers remain.
     pub fn try_into_vec(self) -> std::result::Result<Vec<u8>, Self> {
-        Arc::try_unwrap(self.0).map(Buffer::into_vec).map_err(Self)
+        Arc::try_unwrap(self.0).map(TargetBuffer::into_vec).map_err(Self)
     }
 
     /// The bytes after a finished read.
@@ -119,7 +119,7 @@ impl Part {
 /// Bytes of a finished [`Part`]; they keep the common memory.
 #[derive(Debug)]
 pub struct PartBytes {
-    buffer: Arc<Buffer>,
+    buffer: Arc<TargetBuffer>,
     offset: usize,
     size_bytes: usize,
 }
@@ -153,7 +153,7 @@ impl Target {
             let sum = sum.checked_add(size_of(selection)?).filter(|&n| isize::try_from(n).is_ok());
             sum.ok_or_else(too_large)
         })?;
-        let buffer = Arc::new(Buffer::new(whole)?);
+        let buffer = Arc::new(TargetBuffer::new(whole)?);
         let mut offset = 0;
         let part = |selection: &Selection| {
             let size_bytes = size_of(selection)?;
@@ -194,7 +194,7 @@ pub fn c_strides(shape: &[usize], item_bytes: usize) -> PerAxis<usize> {
 /// A box of a target that one writer owns.
 #[derive(Debug)]
 pub struct Region {
-    buffer: Arc<Buffer>,
+    buffer: Arc<TargetBuffer>,
     offset: usize,
     shape: PerAxis<usize>,
     strides: PerAxis<usize>,

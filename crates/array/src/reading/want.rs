@@ -88,7 +88,7 @@ impl Urgency {
 }
 
 #[derive(Debug)]
-struct State {
+struct WantState {
     urgency: Urgency,
     version: u64,
     cancelled: bool,
@@ -96,15 +96,15 @@ struct State {
 }
 
 #[derive(Clone, Debug)]
-struct Shared(Arc<Mutex<State>>);
+struct SharedWant(Arc<Mutex<WantState>>);
 
-impl Shared {
-    fn with<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {
+impl SharedWant {
+    fn with<T>(&self, f: impl FnOnce(&mut WantState) -> T) -> T {
         // A panic elsewhere leaves plain values behind, never a half-made state.
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn change(&self, f: impl FnOnce(&mut State)) {
+    fn change(&self, f: impl FnOnce(&mut WantState)) {
         let watchers = self.with(|s| {
             f(s);
             s.version += 1;
@@ -118,21 +118,21 @@ impl Shared {
 #[derive(Debug)]
 pub struct Want {
     key: BlockKey,
-    shared: Shared,
+    shared: SharedWant,
 }
 
 /// The asker's side of a want; dropping it cancels.
 #[derive(Debug)]
 pub struct WantHandle {
     key: BlockKey,
-    shared: Shared,
+    shared: SharedWant,
 }
 
 /// A want for `key` and the handle that steers it.
 #[must_use]
 pub fn want(key: BlockKey, urgency: Urgency) -> (Want, WantHandle) {
-    let state = State { urgency, version: 0, cancelled: false, watchers: Vec::new() };
-    let shared = Shared(Arc::new(Mutex::new(state)));
+    let state = WantState { urgency, version: 0, cancelled: false, watchers: Vec::new() };
+    let shared = SharedWant(Arc::new(Mutex::new(state)));
     (Want { key, shared: shared.clone() }, WantHandle { key, shared })
 }
 

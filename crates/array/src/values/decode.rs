@@ -61,13 +61,13 @@ fn decode_elements<T: Element>(
 }
 
 /// A float that values are decoded to.
-trait Output: Element {
+trait FloatOutput: Element {
     const NAN: Self;
     fn cast<T: Element>(stored: T) -> Self;
     fn rounded(value: f64) -> Self;
 }
 
-impl Output for f64 {
+impl FloatOutput for f64 {
     const NAN: Self = Self::NAN;
 
     #[inline]
@@ -81,7 +81,7 @@ impl Output for f64 {
     }
 }
 
-impl Output for f32 {
+impl FloatOutput for f32 {
     const NAN: Self = Self::NAN;
 
     #[inline]
@@ -96,7 +96,7 @@ impl Output for f32 {
     }
 }
 
-impl Output for f16 {
+impl FloatOutput for f16 {
     const NAN: Self = Self::NAN;
 
     #[inline]
@@ -114,7 +114,7 @@ impl Output for f16 {
 /// type, the result is that of arithmetic in the type itself: a product of two singles is exact in double precision, and
 /// rounding a sum twice changes nothing.
 #[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent, and a fill value is a bit pattern")]
-fn push<T: Element, O: Output>(values: impl Iterator<Item = T>, decoding: &Decoding, out: &mut Vec<u8>) {
+fn push<T: Element, O: FloatOutput>(values: impl Iterator<Item = T>, decoding: &Decoding, out: &mut Vec<u8>) {
     let missing: Vec<f64> = decoding.missing.iter().map(|m| m.as_f64()).filter(|m| !m.is_nan()).collect();
     let Decoding { scale, offset, .. } = *decoding;
     let mut raw = [0u8; 8];
