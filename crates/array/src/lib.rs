@@ -29,12 +29,12 @@ pub use error::{Error, ErrorKind, Result, Retry};
 /// The half-precision float that [`with_element!`] names.
 pub use half::f16 as F16;
 pub use reading::block::{Block, BlockInfo, BlockKey, Content, ValueRange};
-pub use reading::gather::{Piece, Pieces, WINDOW_BLOCKS, expect_target, gather};
+pub use reading::gather::{BlockPart, BlockParts, WINDOW_BLOCKS, expect_target, gather};
 pub use reading::long_work::{LongWork, Share, Task};
 pub use reading::packed::{PackedChunk, Packing};
 pub use reading::selection::{AxisRange, Index, Indexing, MAX_AXES, PerAxis, Resolved, Selection};
 pub use reading::source::{Completion, Completions, ReadEnds, ReadRequest, Source};
-pub use reading::target::{Loan, Part, PartBytes, Region, Target, c_strides, cut_by_grid};
+pub use reading::target::{Loan, ReadPart, ReadPartBytes, Region, Target, c_strides, cut_by_grid};
 pub use reading::want::{Priority, Urgency, Want, WantHandle, want};
 pub use values::decode::decode;
 pub use values::dtype::{ByteOrder, DType, ElementType, Scalar};

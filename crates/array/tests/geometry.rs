@@ -5,8 +5,8 @@
 use std::collections::HashSet;
 
 use corridor_array::{
-    Affine, AxisKind, AxisRange, DType, ElementType, ErrorKind, Level, LevelOrigin, MAX_BLOCK_BYTES,
-    MIN_BLOCK_BYTES, Pieces, Region, Selection, Target, c_strides, choose_blocks, cut_by_grid,
+    Affine, AxisKind, AxisRange, BlockParts, DType, ElementType, ErrorKind, Level, LevelOrigin,
+    MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, Region, Selection, Target, c_strides, choose_blocks, cut_by_grid,
 };
 use proptest::prelude::*;
 
@@ -124,9 +124,9 @@ proptest! {
         prop_assert_eq!(next, count);
         let selection = Selection::new(vec![range]).unwrap();
         let level = level(&[range.end()], &[block]);
-        prop_assert!(Pieces::touched(&selection, &level) >= pieces.len() as u64);
+        prop_assert!(BlockParts::touched(&selection, &level) >= pieces.len() as u64);
         let (_target, region) = Target::new(&[count], 1).unwrap();
-        let found = Pieces::new(&selection, &level, 1, region).unwrap().map(|p| p.index);
+        let found = BlockParts::new(&selection, &level, 1, region).unwrap().map(|p| p.index);
         prop_assert!(found.eq(pieces.iter().map(|p| p.0)));
         prop_assert!(pieces.windows(2).all(|w| w[0].0 < w[1].0));
     }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use array::{
-    BlockKey, Completion, Completions, Dataset, Error, ErrorKind, PackedChunk, Pieces, ReadEnds, ReadRequest,
-    Region, Result, Source, Want,
+    BlockKey, BlockParts, Completion, Completions, Dataset, Error, ErrorKind, PackedChunk, ReadEnds,
+    ReadRequest, Region, Result, Source, Want,
 };
 use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt, StreamExt};
@@ -109,7 +109,7 @@ impl Cached {
         let array = dataset.array(request.array)?;
         let level = array.level(request.level)?;
         if request.selection.check(&level.shape).is_err()
-            || Pieces::touched(&request.selection, level) > MAX_PEEKED
+            || BlockParts::touched(&request.selection, level) > MAX_PEEKED
         {
             return Ok(Some(into));
         }
@@ -120,10 +120,10 @@ impl Cached {
             level: request.level,
             index: 0,
         };
-        let keys = Pieces::indices(&request.selection, level).map(|index| BlockKey { index, ..first });
+        let keys = BlockParts::indices(&request.selection, level).map(|index| BlockKey { index, ..first });
         let Some(blocks) = self.peek(keys.collect()).await else { return Ok(Some(into)) };
         let item_bytes = array.dtype.size_bytes();
-        let pieces = Pieces::new(&request.selection, level, item_bytes, into)?;
+        let pieces = BlockParts::new(&request.selection, level, item_bytes, into)?;
         for (piece, block) in pieces.zip(&blocks) {
             piece.land(block, level, item_bytes)?;
         }

@@ -39,8 +39,8 @@ pub fn gather(source: Arc<dyn Source>, request: ReadRequest, into: Region) -> Bo
             level: request.level,
             index: 0,
         };
-        let mut pieces = Pieces::new(&request.selection, level, array.dtype.size_bytes(), into)?;
-        let mut waiting: HashMap<BlockKey, (Piece, WantHandle)> = HashMap::new();
+        let mut pieces = BlockParts::new(&request.selection, level, array.dtype.size_bytes(), into)?;
+        let mut waiting: HashMap<BlockKey, (BlockPart, WantHandle)> = HashMap::new();
         let mut answers: SelectAll<Completions> = SelectAll::new();
         loop {
             if waiting.len() <= WINDOW_BLOCKS / 2 {
@@ -89,7 +89,7 @@ pub fn expect_target(into: &Region, selection: &Selection, item_bytes: usize) ->
 
 /// The part of a selection that lies in one block, and the part of the target that it fills.
 #[derive(Debug)]
-pub struct Piece {
+pub struct BlockPart {
     /// The block's index on its level.
     pub index: u64,
     /// Per axis: offset in the block of the first element taken.
@@ -99,7 +99,7 @@ pub struct Piece {
     region: Region,
 }
 
-impl Piece {
+impl BlockPart {
     /// Copies this part out of its block.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl Piece {
 
 /// Cuts a selection and its target by a level's block grid, one piece at a time, C order of the grid.
 #[derive(Debug)]
-pub struct Pieces<'a> {
+pub struct BlockParts<'a> {
     selection: &'a Selection,
     level: &'a Level,
     cuts: Vec<Vec<(u64, u64, u64)>>,
@@ -144,7 +144,7 @@ pub struct Pieces<'a> {
     whole: Option<Region>,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> BlockParts<'a> {
     /// Elements have `item_bytes`. An empty selection has no pieces.
     ///
     /// # Errors
@@ -180,7 +180,7 @@ impl<'a> Pieces<'a> {
         })
     }
 
-    fn piece(&self, region: Region) -> Piece {
+    fn piece(&self, region: Region) -> BlockPart {
         let mut position = Vec::with_capacity(self.at.len());
         let mut start = Vec::with_capacity(self.at.len());
         for (axis, &cut) in self.at.iter().enumerate() {
@@ -189,14 +189,14 @@ impl<'a> Pieces<'a> {
             start.push(self.selection.ranges()[axis].index(first) - block * self.level.block[axis]);
         }
         let step = self.selection.ranges().iter().map(|r| r.step).collect();
-        Piece { index: self.level.block_index(&position), start, step, region }
+        BlockPart { index: self.level.block_index(&position), start, step, region }
     }
 }
 
-impl Iterator for Pieces<'_> {
-    type Item = Piece;
+impl Iterator for BlockParts<'_> {
+    type Item = BlockPart;
 
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<BlockPart> {
         // Back to the innermost axis that has cuts left.
         let mut region = match self.whole.take() {
             Some(whole) => whole,
@@ -216,7 +216,7 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-impl Pieces<'_> {
+impl BlockParts<'_> {
     /// Takes cut number `cut` off the front of `rest` and remembers what is left.
     fn take_cut(&mut self, axis: usize, cut: usize, rest: Region) -> Region {
         let count = self.cuts[axis][cut].2;

@@ -100,34 +100,34 @@ impl Target {
 /// One of many results that lie one after another in common memory: gives its bytes when its own writers are done,
 /// whatever the others do.
 #[derive(Debug)]
-pub struct Part {
-    bytes: PartBytes,
+pub struct ReadPart {
+    bytes: ReadPartBytes,
     lease: Arc<Lease>,
 }
 
-impl Part {
+impl ReadPart {
     /// The bytes after a finished read.
     ///
     /// # Errors
     /// `Internal` when a writer kept its region beyond the end of the read.
-    pub fn into_bytes(self) -> Result<PartBytes> {
+    pub fn into_bytes(self) -> Result<ReadPartBytes> {
         let Self { bytes, lease } = self;
         Arc::try_unwrap(lease).map_or_else(|_| Err(still_written()), |_| Ok(bytes))
     }
 }
 
-/// Bytes of a finished [`Part`]; they keep the common memory.
+/// Bytes of a finished [`ReadPart`]; they keep the common memory.
 #[derive(Debug)]
-pub struct PartBytes {
+pub struct ReadPartBytes {
     buffer: Arc<TargetBuffer>,
     offset: usize,
     size_bytes: usize,
 }
 
-impl AsRef<[u8]> for PartBytes {
+impl AsRef<[u8]> for ReadPartBytes {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: within the buffer, which was zeroed when it was made and lives as long as `self`. These bytes were one
-        // region's; it and all that was cut from it held the lease that `Part::into_bytes` found unshared, so nobody
+        // region's; it and all that was cut from it held the lease that `ReadPart::into_bytes` found unshared, so nobody
         // writes here any more. Other parts are other bytes.
         unsafe { std::slice::from_raw_parts(self.buffer.start.as_ptr().add(self.offset), self.size_bytes) }
     }
@@ -142,7 +142,7 @@ impl Target {
     pub fn many<'a>(
         selections: impl Iterator<Item = &'a Selection> + Clone,
         item_bytes: usize,
-    ) -> Result<Vec<(Part, Region)>> {
+    ) -> Result<Vec<(ReadPart, Region)>> {
         let too_large = || Error::too_large("expected results that fit memory together, found more");
         let in_memory = |n: u64| usize::try_from(n).map_err(|_| too_large());
         let size_of = |selection: &Selection| {
@@ -169,9 +169,9 @@ impl Target {
                 item_bytes,
                 lease: Some(Arc::clone(&lease)),
             };
-            let bytes = PartBytes { buffer: Arc::clone(&buffer), offset, size_bytes };
+            let bytes = ReadPartBytes { buffer: Arc::clone(&buffer), offset, size_bytes };
             offset += size_bytes;
-            Ok((Part { bytes, lease }, region))
+            Ok((ReadPart { bytes, lease }, region))
         };
         selections.map(part).collect()
     }
