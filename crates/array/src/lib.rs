@@ -30,7 +30,7 @@ pub use error::{Error, ErrorKind, Result, Retry};
 pub use half::f16 as F16;
 pub use reading::block::{Block, BlockInfo, BlockKey, Content, ValueRange};
 pub use reading::gather::{BlockPart, BlockParts, WINDOW_BLOCKS, expect_target, gather};
-pub use reading::long_work::{LongWork, Share, Task};
+pub use reading::long_work::{LongTask, LongWork, WorkProgress};
 pub use reading::packed::{PackedChunk, Packing};
 pub use reading::selection::{AxisRange, Index, Indexing, MAX_AXES, PerAxis, Resolved, Selection};
 pub use reading::source::{Completion, Completions, ReadEnds, ReadRequest, Source};

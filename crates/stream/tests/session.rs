@@ -432,7 +432,7 @@ async fn who_waits_hears_how_far_long_work_is() {
     assert_eq!(ada.frame(|_| true).await.fidelity.levels_made, None);
     ada.take_for(Duration::from_secs(2)).await;
     for done in [1, 5] {
-        work.set(array::Task::Levels { array: 0 }, done, 9);
+        work.set(array::LongTask::Levels { array: 0 }, done, 9);
         ada.take_for(Duration::from_secs(2)).await;
         let told = ada.items.iter().rev().find_map(|i| match i {
             Item::Fidelity { fidelity } => Some(fidelity.levels_made),
@@ -440,7 +440,7 @@ async fn who_waits_hears_how_far_long_work_is() {
         });
         assert_eq!(told, Some(Some([u32::try_from(done).unwrap(), 9])));
     }
-    work.end(array::Task::Levels { array: 0 });
+    work.end(array::LongTask::Levels { array: 0 });
     data.let_through(|_| true);
     assert_eq!(ada.frame(|f| f.fidelity.exact).await.fidelity.levels_made, None);
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// One kind of long work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Task {
+pub enum LongTask {
     /// Blocks of the coarser levels of an array, means or modes, that the data lack.
     Levels {
         /// Number of the array in the description.
@@ -21,7 +21,7 @@ pub enum Task {
 
 /// A part of a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct WorkProgress {
     /// Never more than `total`.
     pub done: u64,
     /// In all.
@@ -30,26 +30,26 @@ pub struct Share {
 
 /// The long work behind one source; clones are the same.
 #[derive(Clone, Debug, Default)]
-pub struct LongWork(Arc<Mutex<BTreeMap<Task, Share>>>);
+pub struct LongWork(Arc<Mutex<BTreeMap<LongTask, WorkProgress>>>);
 
 impl LongWork {
     /// How far a task is; `None` while nobody works on it.
     #[must_use]
-    pub fn share(&self, task: Task) -> Option<Share> {
+    pub fn share(&self, task: LongTask) -> Option<WorkProgress> {
         self.with(|tasks| tasks.get(&task).copied())
     }
 
     /// Says how far a task is that is being worked on.
-    pub fn set(&self, task: Task, done: u64, total: u64) {
-        self.with(|tasks| tasks.insert(task, Share { done: done.min(total), total }));
+    pub fn set(&self, task: LongTask, done: u64, total: u64) {
+        self.with(|tasks| tasks.insert(task, WorkProgress { done: done.min(total), total }));
     }
 
     /// Says that nobody works on a task any more, done or not.
-    pub fn end(&self, task: Task) {
+    pub fn end(&self, task: LongTask) {
         self.with(|tasks| tasks.remove(&task));
     }
 
-    fn with<T>(&self, f: impl FnOnce(&mut BTreeMap<Task, Share>) -> T) -> T {
+    fn with<T>(&self, f: impl FnOnce(&mut BTreeMap<LongTask, WorkProgress>) -> T) -> T {
         // Plain numbers: a panic elsewhere leaves no half-made state.
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -63,12 +63,16 @@ mod tests {
     fn clones_are_the_same_and_tasks_are_apart() {
         let work = LongWork::default();
         let seen = work.clone();
-        work.set(Task::Levels { array: 1 }, 3, 8);
-        work.set(Task::Indexing, 9, 5);
-        assert_eq!(seen.share(Task::Levels { array: 1 }), Some(Share { done: 3, total: 8 }));
-        assert_eq!(seen.share(Task::Levels { array: 0 }), None);
-        assert_eq!(seen.share(Task::Indexing), Some(Share { done: 5, total: 5 }), "never more than all");
-        work.end(Task::Indexing);
-        assert_eq!(seen.share(Task::Indexing), None);
+        work.set(LongTask::Levels { array: 1 }, 3, 8);
+        work.set(LongTask::Indexing, 9, 5);
+        assert_eq!(seen.share(LongTask::Levels { array: 1 }), Some(WorkProgress { done: 3, total: 8 }));
+        assert_eq!(seen.share(LongTask::Levels { array: 0 }), None);
+        assert_eq!(
+            seen.share(LongTask::Indexing),
+            Some(WorkProgress { done: 5, total: 5 }),
+            "never more than all"
+        );
+        work.end(LongTask::Indexing);
+        assert_eq!(seen.share(LongTask::Indexing), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use array::{BlockKey, Generation, LongWork, Task};
+use array::{BlockKey, Generation, LongTask, LongWork};
 use parking_lot::Mutex;
 
 /// Blocks whose being there one entry of the table says.
@@ -32,7 +32,7 @@ struct ArrayTally {
 
 impl ArrayTally {
     fn tell(&self, work: &LongWork, array: u32) {
-        let task = Task::Levels { array };
+        let task = LongTask::Levels { array };
         if self.under_way > 0 { work.set(task, self.done, self.total) } else { work.end(task) }
     }
 }
@@ -92,7 +92,7 @@ impl Drop for BlockInProgress {
 
 #[cfg(test)]
 mod tests {
-    use array::{DatasetId, Share};
+    use array::{DatasetId, WorkProgress};
 
     use super::*;
 
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn blocks_count_once_and_only_work_under_way_is_told() {
         let work = LongWork::default();
-        let share = || work.share(Task::Levels { array: 2 });
+        let share = || work.share(LongTask::Levels { array: 2 });
         let tally = BlockTally::new(work.clone());
         tally.count(key(1, 5));
         assert_eq!(share(), None, "found, not made");
@@ -112,7 +112,7 @@ mod tests {
         for block in [key(1, 70), key(1, 70), key(2, 5)] {
             tally.count(block);
         }
-        assert_eq!(share(), Some(Share { done: 3, total: 9 }));
+        assert_eq!(share(), Some(WorkProgress { done: 3, total: 9 }));
         drop(first);
         assert!(share().is_some());
         drop(second);

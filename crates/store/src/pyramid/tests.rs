@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::conformance::{check_source, fetch, one_array};
 use array::{
-    Affine, ArrayInfo, BlockKey, DType, Decoding, Element, ElementType, LevelOrigin, LongWork, Meaning,
-    Priority, Scalar, Selection, Share, Task, Urgency, c_strides, elements, want, with_element,
+    Affine, ArrayInfo, BlockKey, DType, Decoding, Element, ElementType, LevelOrigin, LongTask, LongWork,
+    Meaning, Priority, Scalar, Selection, Urgency, WorkProgress, c_strides, elements, want, with_element,
 };
 use futures::StreamExt;
 use futures::executor::block_on;
@@ -26,7 +26,7 @@ struct InMemory {
     reads: AtomicU64,
     work: LongWork,
     /// How far the levels were said to be at each read.
-    told: Mutex<Vec<Share>>,
+    told: Mutex<Vec<WorkProgress>>,
 }
 
 impl Format for InMemory {
@@ -48,7 +48,7 @@ impl Format for InMemory {
     ) -> Result<()> {
         cancel.check()?;
         self.reads.fetch_add(1, Ordering::Relaxed);
-        self.told.lock().extend(self.work.share(Task::Levels { array: 0 }));
+        self.told.lock().extend(self.work.share(LongTask::Levels { array: 0 }));
         self.bytes_read.fetch_add(into.size_bytes() as u64, Ordering::Relaxed);
         let array = &self.dataset.arrays[0];
         let to_usize = |n: u64| usize::try_from(n).unwrap();
@@ -471,7 +471,7 @@ fn viewers_see_how_far_levels_are_while_they_are_made() {
     let told = format.told.lock();
     assert!(told.iter().all(|share| share.total == total && share.done < total), "{told:?}");
     assert!(told.first().unwrap().done < told.last().unwrap().done && total > 8, "{told:?}");
-    assert_eq!(format.work.share(Task::Levels { array: 0 }), None, "nobody makes any more");
+    assert_eq!(format.work.share(LongTask::Levels { array: 0 }), None, "nobody makes any more");
 }
 
 #[test]

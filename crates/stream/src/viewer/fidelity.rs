@@ -2,7 +2,7 @@
 //!
 //! This module only words what others have counted. Strided samples are always named as such.
 
-use array::{LevelOrigin, Share};
+use array::{LevelOrigin, WorkProgress};
 use session::{FidelityBadge, FidelityLimit, FidelityState};
 
 use crate::loading::loader::FailedBlocks;
@@ -31,9 +31,9 @@ pub(crate) struct PictureFacts {
     pub(crate) blocks_total: u64,
     pub(crate) failed_blocks: FailedBlocks,
     /// Blocks of generated levels, while some are being generated.
-    pub(crate) levels_made: Option<Share>,
+    pub(crate) levels_made: Option<WorkProgress>,
     /// Bytes of a compressed file that have been indexed, while it is being indexed.
-    pub(crate) indexed: Option<Share>,
+    pub(crate) indexed: Option<WorkProgress>,
     pub(crate) is_moving: bool,
     /// True if drawn and encoded without loss, at full resolution and quality.
     pub(crate) is_lossless: bool,
@@ -223,7 +223,7 @@ impl PictureFacts {
             Some(_) => format!("Loading: {counts}"),
         };
         let stands_in = match self.indexed {
-            Some(Share { done, total }) if total > 0 => {
+            Some(WorkProgress { done, total }) if total > 0 => {
                 format!(
                     "{stands_in}; the packed file is being looked through, once ({} %)",
                     done * 100 / total
@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn long_work_is_shown_while_it_goes_on() {
-        let share = Some(Share { done: 30, total: 120 });
+        let share = Some(WorkProgress { done: 30, total: 120 });
         assert_eq!(PictureFacts { levels_made: share, ..facts() }.fidelity().levels_made, Some([30, 120]));
         check(
             &PictureFacts { indexed: share, level_drawn: None, blocks_present: 0, ..facts() },

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use array::{Error, ErrorKind, LevelOrigin, Result, Task};
+use array::{Error, ErrorKind, LevelOrigin, LongTask, Result};
 use bytes::Bytes;
 use gpu::MissingBlocks;
 use render::{Cancel, Scene};
@@ -186,8 +186,8 @@ impl FrameLoop {
         let mut facts = PictureFacts::of(view_plan, self.block_status(view_plan), self.shown);
         let is_waiting = !facts.is_settled();
         if is_waiting {
-            facts.levels_made = (self.shared.work)(Task::Levels { array: view_plan.array() });
-            facts.indexed = (self.shared.work)(Task::Indexing);
+            facts.levels_made = (self.shared.work)(LongTask::Levels { array: view_plan.array() });
+            facts.indexed = (self.shared.work)(LongTask::Indexing);
         }
         if self.fill_in(request, &facts)? {
             return Ok(());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use array::{ArrayInfo, Dataset, DatasetId, Generation, Meaning, Result, Share, Source, Task};
+use array::{ArrayInfo, Dataset, DatasetId, Generation, LongTask, Meaning, Result, Source, WorkProgress};
 use bytes::Bytes;
 use render::Isosurface;
 use serde_json::{Map, Value};
@@ -38,7 +38,7 @@ pub(crate) const DESCRIBE_ATTEMPTS: u32 = 5;
 pub(crate) const DESCRIBE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Progress of long work behind a session's source; `None` while there is none.
-pub type WorkProgress = Arc<dyn Fn(Task) -> Option<Share> + Send + Sync>;
+pub type WorkProgress = Arc<dyn Fn(LongTask) -> Option<WorkProgress> + Send + Sync>;
 
 pub(crate) struct SharedState {
     source: Arc<dyn Source>,

@@ -20,7 +20,7 @@ mod inflate;
 use std::io::Read;
 use std::sync::Arc;
 
-use array::{Error, LongWork, Priority, Result, Task};
+use array::{Error, LongTask, LongWork, Priority, Result};
 use futures::future::{BoxFuture, FutureExt, WeakShared};
 use parking_lot::Mutex;
 
@@ -105,7 +105,7 @@ impl GzipInner {
         }
         let tell = |done_bytes| self.tell(done_bytes);
         let index = GzipIndex::build(&self.file, self.start, self.spacing, &tell, &self.segments, cancel);
-        self.work.end(Task::Indexing);
+        self.work.end(LongTask::Indexing);
         let index = index?;
         let side = self.side.as_ref().filter(|_| !index.is_cut);
         if let Some(Err(error)) = side.map(|side| side.put(id, &name, &index.encode())) {
@@ -117,7 +117,7 @@ impl GzipInner {
     /// Says how far indexing is: to whoever opened the file, and to viewers.
     fn tell(&self, done_bytes: u64) {
         let total_bytes = self.file.size_bytes();
-        self.work.set(Task::Indexing, done_bytes, total_bytes);
+        self.work.set(LongTask::Indexing, done_bytes, total_bytes);
         if let Some(tell) = &self.on_progress {
             tell(Progress { what: format!("indexing {}", self.file.name()), done_bytes, total_bytes });
         }
