@@ -189,7 +189,10 @@ fn statistics_travel_as_json() {
         text,
         r#"{"count":2,"missing":2,"min":1.0,"max":2.0,"mean":1.5,"histogram":{"low":1.0,"high":2.25,"counts":[1,0,0,0,1]}}"#
     );
-    assert_eq!(serde_json::from_str::<corridor_array::values::stats::Stats>(&text).unwrap(), all.stats());
+    assert_eq!(
+        serde_json::from_str::<corridor_array::values::stats::ValueStats>(&text).unwrap(),
+        all.stats()
+    );
     assert!(Accumulator::new(0).unwrap().stats().histogram.is_none());
 }
 

@@ -1,8 +1,8 @@
 //! Statistics of the values that a picture is made from, that is of the shown array at the shown time and
 //! indices.
 
-use array::values::stats::{Histogram, Stats};
-use array::{Meaning, Spread};
+use array::values::stats::{ValueHistogram, ValueStats};
+use array::{Meaning, ValueSample};
 use serde::{Deserialize, Serialize};
 
 use view::{Mode, View};
@@ -33,7 +33,7 @@ pub struct ValueSummary {
     /// Value that looks like padding, and its share of all values.
     pub padding: Option<[f64; 2]>,
     /// Distribution of the values; `None` if there are none.
-    pub histogram: Option<Histogram>,
+    pub histogram: Option<ValueHistogram>,
     /// One sentence for users, if anything is unusual.
     pub note: Option<String>,
 }
@@ -65,7 +65,13 @@ impl ValueSummary {
     /// Combines a sample and statistics; `drawn` tells how the values are drawn. Labels and packed colors
     /// have neither padding nor values outside of a range.
     #[must_use]
-    pub fn of(spread: &Spread, stats: &Stats, meaning: Meaning, level: u8, drawn: DrawnRange) -> Self {
+    pub fn of(
+        spread: &ValueSample,
+        stats: &ValueStats,
+        meaning: Meaning,
+        level: u8,
+        drawn: DrawnRange,
+    ) -> Self {
         let range = drawn.range;
         let is_amount = meaning.is_continuous();
         let has_any = spread.count > 0;
@@ -87,7 +93,7 @@ impl ValueSummary {
         values
     }
 
-    fn sentence(&self, spread: &Spread, drawn: DrawnRange) -> Option<String> {
+    fn sentence(&self, spread: &ValueSample, drawn: DrawnRange) -> Option<String> {
         let [low, high] = drawn.range?;
         if self.count == 0 {
             return Some("There is no value here: all are missing or no numbers.".into());
@@ -176,14 +182,14 @@ mod tests {
         let ends = [sorted.first(), sorted.last()].map(|v| v.copied().unwrap_or(0.0));
         let infinite = values.iter().filter(|v| v.is_infinite()).count() as u64;
         let count = sorted.len() as u64;
-        let spread = Spread { count, infinite, low: ends[0], high: ends[1], sorted, packing: None };
+        let spread = ValueSample { count, infinite, low: ends[0], high: ends[1], sorted, packing: None };
         let drawn = DrawnRange { range: Some(range), hides: [true, false] };
         let of = |meaning| ValueSummary::of(&spread, &stats.stats(), meaning, 0, drawn).note;
         assert!(of(Meaning::Labels).is_none() || sorted_is_empty(&spread), "labels are only missed");
         of(Meaning::Intensity)
     }
 
-    fn sorted_is_empty(spread: &Spread) -> bool {
+    fn sorted_is_empty(spread: &ValueSample) -> bool {
         spread.sorted.is_empty()
     }
 

@@ -4,7 +4,7 @@
 //! voxel spacing of level 0, so it does not depend on the level drawn. Color maps are defined by the
 //! renderer; here a map is only a short name.
 
-use array::{Error, Meaning, Padding, Result, Spread};
+use array::{Error, Meaning, Padding, Result, ValueSample};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -62,7 +62,7 @@ impl Transfer {
     /// voxels: common values are transparent, rare high ones are dense; in thin volumes every value is
     /// visible. Maps of one layer are opaque. Values that look like padding are hidden.
     #[must_use]
-    pub fn sensible(values: &Spread, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
+    pub fn sensible(values: &ValueSample, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
         let padding = values.padding();
         let own = padding.as_ref().map(|padding| values.without(padding));
         let values = own.as_ref().unwrap_or(values);
@@ -113,7 +113,7 @@ impl Transfer {
     /// Returns a default transfer function as [`Transfer::sensible`] does, but with colors from the lowest to
     /// the highest value.
     #[must_use]
-    pub fn over_all(values: &Spread, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
+    pub fn over_all(values: &ValueSample, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
         let sensible = Self::sensible(values, meaning, sides_voxels);
         let [low, high] = [values.low, values.high].map(|v| v.clamp(-WIDEST, WIDEST));
         if !meaning.is_continuous() || values.count == 0 || check_range([low, high]).is_err() {
@@ -165,7 +165,7 @@ impl Transfer {
     }
 }
 
-fn is_constant(values: &Spread) -> bool {
+fn is_constant(values: &ValueSample) -> bool {
     values.count > 0 && values.low >= values.high
 }
 
@@ -223,9 +223,9 @@ impl Looks {
 }
 
 /// Returns the ends of the color map: the values without their tails, never empty.
-fn span(values: &Spread) -> [f64; 2] {
+fn span(values: &ValueSample) -> [f64; 2] {
     let bounded = |v: f64| v.clamp(-WIDEST, WIDEST);
-    let ends = |values: &Spread| {
+    let ends = |values: &ValueSample| {
         let [low, high] = [values.quantile(TAIL_SHARE)?, values.quantile(1.0 - TAIL_SHARE)?];
         check_range([bounded(low), bounded(high)]).is_ok().then_some([bounded(low), bounded(high)])
     };
@@ -240,7 +240,7 @@ fn span(values: &Spread) -> [f64; 2] {
         let is_other = |v: &f64| *v != common && (*v - common).abs() > NARROWEST_SHARE * common.abs();
         let rest: Vec<f64> = values.sorted.iter().copied().filter(is_other).collect();
         let is_enough = usual.is_none() || rest.len() * FEWEST_OTHERS_OF > values.sorted.len();
-        let rest = Spread { sorted: rest, ..values.clone() };
+        let rest = ValueSample { sorted: rest, ..values.clone() };
         if let (Some(low), Some(high), true) =
             (rest.quantile(TAIL_SHARE), rest.quantile(1.0 - TAIL_SHARE), is_enough)
         {
@@ -269,11 +269,18 @@ fn densest(longest_side_voxels: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn spread(values: impl IntoIterator<Item = f64>) -> Spread {
+    fn spread(values: impl IntoIterator<Item = f64>) -> ValueSample {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
         let ends = [sorted.first(), sorted.last()].map(|v| v.copied().unwrap_or(0.0));
-        Spread { count: sorted.len() as u64, infinite: 0, low: ends[0], high: ends[1], sorted, packing: None }
+        ValueSample {
+            count: sorted.len() as u64,
+            infinite: 0,
+            low: ends[0],
+            high: ends[1],
+            sorted,
+            packing: None,
+        }
     }
 
     #[test]
@@ -384,7 +391,7 @@ mod tests {
     #[test]
     fn saturated_pixels_of_a_photo_are_seen() {
         let pixels = (0..950).map(|i| f64::from(i % 97)).chain(std::iter::repeat_n(255.0, 50));
-        let values = Spread { packing: Some([1.0, 0.0]), ..spread(pixels) };
+        let values = ValueSample { packing: Some([1.0, 0.0]), ..spread(pixels) };
         let photo = Transfer::sensible(&values, Meaning::Intensity, [640, 480, 1]);
         assert_eq!(photo.range, [0.0, 255.0]);
         assert!(photo.opacity.iter().all(|&[_, opacity]| opacity > 0.999), "{:?}", photo.opacity);

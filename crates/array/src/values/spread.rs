@@ -23,7 +23,7 @@ const FEWEST_OTHERS: usize = 3;
 
 /// Gathers values, block by block.
 #[derive(Clone, Debug, Default)]
-pub struct Sampler {
+pub struct ValueSampler {
     /// Hash of the place, and value, of those picked so far.
     picked: Vec<(u64, f64)>,
     /// Values are picked whose hash is at most `u64::MAX` shifted right by this.
@@ -35,9 +35,9 @@ pub struct Sampler {
     packing: Option<[f64; 2]>,
 }
 
-/// Result of a [`Sampler`].
+/// Result of a [`ValueSampler`].
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Spread {
+pub struct ValueSample {
     /// Some of the values, ascending.
     pub sorted: Vec<f64>,
     /// How many values there were.
@@ -63,7 +63,7 @@ pub struct Padding {
     pub border: f64,
 }
 
-impl Sampler {
+impl ValueSampler {
     /// Adds the elements of the block numbered `block`, as stored.
     ///
     /// # Errors
@@ -110,15 +110,15 @@ impl Sampler {
 
     /// Returns the distribution of the values added so far.
     #[must_use]
-    pub fn spread(&self) -> Spread {
+    pub fn spread(&self) -> ValueSample {
         let mut sorted: Vec<f64> = self.picked.iter().map(|(_, value)| *value).collect();
         sorted.sort_by(f64::total_cmp);
         let Self { count, infinite, low, high, packing, .. } = *self;
-        Spread { sorted, count, infinite, low, high, packing }
+        ValueSample { sorted, count, infinite, low, high, packing }
     }
 }
 
-impl Spread {
+impl ValueSample {
     /// The value below which a share (0 to 1) of the values lie; `None` without values.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<f64> {
@@ -229,8 +229,8 @@ pub fn mix64(number: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn spread_of(values: impl IntoIterator<Item = f64>) -> Spread {
-        let mut sampler = Sampler::default();
+    fn spread_of(values: impl IntoIterator<Item = f64>) -> ValueSample {
+        let mut sampler = ValueSampler::default();
         for (place, value) in (0u64..).zip(values) {
             sampler.add_value(value, mix64(place));
         }
@@ -244,7 +244,7 @@ mod tests {
             (0..9000u32).flat_map(|i| ((number * 9000 + i) as f32).to_le_bytes()).collect()
         };
         let of = |order: [u32; 4]| {
-            let mut sampler = Sampler::default();
+            let mut sampler = ValueSampler::default();
             for number in order {
                 sampler.add(&block(number), dtype, &Decoding::identity(dtype), u64::from(number)).unwrap();
             }
@@ -300,7 +300,7 @@ mod tests {
                     if dtype.element().is_float() { (value as f32).to_bits() } else { value.cast_unsigned() };
                 bytes.extend_from_slice(&value.to_le_bytes()[..dtype.size_bytes()]);
             }
-            let mut sampler = Sampler::default();
+            let mut sampler = ValueSampler::default();
             sampler.add(&bytes, dtype, &decoding, 0).unwrap();
             sampler.spread().padding().map(|padding| padding.value)
         };

@@ -15,7 +15,7 @@ pub const MAX_BINS: usize = 4096;
 
 /// Statistics of the decoded values of a selection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stats {
+pub struct ValueStats {
     /// Values present: finite and not missing.
     pub count: u64,
     /// Elements that are missing, NaN or infinite.
@@ -27,12 +27,12 @@ pub struct Stats {
     /// Mean of the values present.
     pub mean: Option<f64>,
     /// How the values are distributed; absent when none is present or no bins were asked for.
-    pub histogram: Option<Histogram>,
+    pub histogram: Option<ValueHistogram>,
 }
 
 /// Counts of values in bins of equal width.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Histogram {
+pub struct ValueHistogram {
     /// Lower edge of the first bin.
     pub low: f64,
     /// Upper edge of the last bin; belongs to the bin after it.
@@ -41,7 +41,7 @@ pub struct Histogram {
     pub counts: Vec<u64>,
 }
 
-/// Gathers [`Stats`] block by block.
+/// Gathers [`ValueStats`] block by block.
 #[derive(Clone, Debug)]
 pub struct Accumulator {
     count: u64,
@@ -128,9 +128,9 @@ impl Accumulator {
     /// Returns the statistics of all elements added so far.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a mean over 2^53 values is rounded anyway")]
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> ValueStats {
         let present = |value: f64| (self.count > 0).then_some(value);
-        Stats {
+        ValueStats {
             count: self.count,
             missing: self.missing,
             min: present(self.min),
@@ -256,10 +256,10 @@ impl Bins {
         (number as f64 * power_of_two(self.log2_width)).min(f64::MAX)
     }
 
-    fn histogram(&self) -> Option<Histogram> {
+    fn histogram(&self) -> Option<ValueHistogram> {
         let (low, high) = self.used()?;
         let slots = usize::try_from(low - self.first).ok()?..=usize::try_from(high - self.first).ok()?;
-        Some(Histogram {
+        Some(ValueHistogram {
             low: self.edge(low),
             high: self.edge(high + 1),
             counts: self.counts[slots].to_vec(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use array::values::stats::Accumulator;
-use array::{Block, Content, LevelOrigin, Result, Sampler, Spread};
+use array::{Block, Content, LevelOrigin, Result, ValueSample, ValueSampler};
 use render::VolumeView;
 use session::{DrawnRange, ValueSummary};
 use view::Transfer;
@@ -17,7 +17,7 @@ const LEAST_LAYERS: u64 = 4;
 /// Values seen so far of one volume, that is of one array at one time and in one channel.
 pub(crate) struct Overview {
     values: Accumulator,
-    sample: Sampler,
+    sample: ValueSampler,
     /// Index of the level whose blocks count: the coarsest one seen among those that keep the layers of the
     /// volume. A level of block corners has few values: any other level is preferred.
     rank: Option<usize>,
@@ -33,7 +33,7 @@ impl Overview {
     pub(crate) fn new() -> Result<Self> {
         Ok(Self {
             values: Accumulator::new(BINS)?,
-            sample: Sampler::default(),
+            sample: ValueSampler::default(),
             rank: None,
             seen: BTreeSet::new(),
             covered: 0.0,
@@ -88,7 +88,7 @@ impl Overview {
         (!self.seen.is_empty()).then(|| Transfer::over_all(&self.spread(), volume.meaning, sides))
     }
 
-    fn spread(&self) -> Spread {
+    fn spread(&self) -> ValueSample {
         self.sample.spread()
     }
 

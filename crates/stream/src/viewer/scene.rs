@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use array::{Dataset, Meaning, Result, Spread};
+use array::{Dataset, Meaning, Result, ValueSample};
 use render::{
     Bounds, Camera, ColorByArray, ImageSize, Isosurface, OpacityPoint, Portion, Slice, TransferFunction,
     VolumeView, first_camera, stereo,
@@ -135,5 +135,5 @@ pub(crate) fn any_transfer() -> Transfer {
 
 /// Returns the default transfer function for values of any meaning, for its colors.
 fn any_colors(meaning: Meaning) -> Transfer {
-    Transfer::sensible(&Spread::default(), meaning, [256; 3])
+    Transfer::sensible(&ValueSample::default(), meaning, [256; 3])
 }
