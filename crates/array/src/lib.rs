@@ -32,7 +32,7 @@ pub use reading::block::{Block, BlockInfo, BlockKey, Content, ValueRange};
 pub use reading::gather::{BlockPart, BlockParts, WINDOW_BLOCKS, expect_target, gather};
 pub use reading::long_work::{LongTask, LongWork, WorkProgress};
 pub use reading::packed::{PackedChunk, Packing};
-pub use reading::selection::{AxisRange, Index, Indexing, MAX_AXES, PerAxis, Resolved, Selection};
+pub use reading::selection::{AxisRange, IndexEntry, Indexing, MAX_AXES, PerAxis, ResolvedIndex, Selection};
 pub use reading::source::{Completion, Completions, ReadEnds, ReadRequest, Source};
 pub use reading::target::{Loan, ReadPart, ReadPartBytes, Region, Target, c_strides, cut_by_grid};
 pub use reading::want::{Priority, Urgency, Want, WantHandle, want};

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use corridor_array::{AxisRange, Indexing, Resolved, Selection};
+use corridor_array::{AxisRange, Indexing, ResolvedIndex, Selection};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -24,7 +24,7 @@ struct Found {
     checksum: u64,
 }
 
-fn found(resolved: &Resolved, shape: &[u64]) -> Found {
+fn found(resolved: &ResolvedIndex, shape: &[u64]) -> Found {
     let mut flat = vec![0u64];
     for (axis, range) in resolved.selection.ranges().iter().enumerate() {
         let mut indices: Vec<u64> = (0..range.count).map(|i| range.index(i)).collect();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use array::time::calendar::{Date, TimeUnits};
 use array::{
-    ArrayInfo, Attribute, AxisRange, Coordinates, Dataset, Error, Index, Indexing, Meaning, Priority,
+    ArrayInfo, Attribute, AxisRange, Coordinates, Dataset, Error, IndexEntry, Indexing, Meaning, Priority,
     ReadRequest, Result, Selection, Source, Target,
 };
 
@@ -91,7 +91,7 @@ impl CoordinateSelection {
         array: &ArrayInfo,
     ) -> Result<(Indexing, Vec<String>)> {
         let mut warnings = Vec::new();
-        let mut entries = vec![Index::Slice { start: None, stop: None, step: 1 }; array.axes.len()];
+        let mut entries = vec![IndexEntry::Slice { start: None, stop: None, step: 1 }; array.axes.len()];
         for (name, wanted) in &self.0 {
             let found = array.axes.iter().position(|axis| axis.name == *name || last(&axis.name) == name);
             let number = found.ok_or_else(|| {
@@ -232,7 +232,7 @@ impl AxisCoordinates {
         date.unwrap_or_else(|| format!("{value}"))
     }
 
-    fn find(&self, wanted: &CoordinateIndexer) -> Result<Index> {
+    fn find(&self, wanted: &CoordinateIndexer) -> Result<IndexEntry> {
         if self.values.is_empty() {
             return Err(Error::invalid("expected samples, found none along this axis"));
         }
@@ -286,7 +286,7 @@ impl AxisCoordinates {
         Ok((value, value))
     }
 
-    fn range(&self, from: Option<&str>, to: Option<&str>) -> Result<Index> {
+    fn range(&self, from: Option<&str>, to: Option<&str>) -> Result<IndexEntry> {
         let moments: Vec<f64> = self.values.iter().map(|&value| self.moment(value)).collect();
         let rises = moments.windows(2).all(|pair| pair[0] <= pair[1]);
         let falls = moments.windows(2).all(|pair| pair[0] >= pair[1]);
@@ -323,7 +323,7 @@ impl AxisCoordinates {
             return Err(Error::invalid(format!("no sample lies in that range; {}", self.span())));
         };
         let index = |at: usize| i64::try_from(at).ok();
-        Ok(Index::Slice { start: index(start), stop: index(stop), step: 1 })
+        Ok(IndexEntry::Slice { start: index(start), stop: index(stop), step: 1 })
     }
 
     /// Returns the lowest and the highest moment that the samples represent. Half a step beyond an outermost sample
@@ -351,14 +351,14 @@ impl AxisCoordinates {
     }
 
     /// Selects all samples of a date; drops the axis if it is one sample, and the date is as precise as the axis.
-    fn within(&self, time: TimeUnits, date: &Date, text: &str) -> Result<Index> {
+    fn within(&self, time: TimeUnits, date: &Date, text: &str) -> Result<IndexEntry> {
         let (low, high) = self.ends_of(text)?;
         let is_in = |&(_, &value): &(usize, &f64)| (low..=high).contains(&time.moment(value));
         let found: Vec<usize> = self.values.iter().enumerate().filter(is_in).map(|(at, _)| at).collect();
         let index = |at: usize| i64::try_from(at).map_err(|_| Error::internal("an index beyond all"));
         match found[..] {
             [] => Err(self.none_in(text, (low, high))),
-            [one] if date.precision >= time.precision(&self.values) => Ok(Index::At(index(one)?)),
+            [one] if date.precision >= time.precision(&self.values) => Ok(IndexEntry::At(index(one)?)),
             [first, ..] => {
                 let last = found[found.len() - 1];
                 let step = found.get(1).map_or(1, |next| next - first);
@@ -368,7 +368,7 @@ impl AxisCoordinates {
                     )));
                 }
                 let (start, stop) = (Some(index(first)?), Some(index(last + 1)?));
-                Ok(Index::Slice { start, stop, step: index(step)? })
+                Ok(IndexEntry::Slice { start, stop, step: index(step)? })
             }
         }
     }
@@ -388,7 +388,7 @@ impl AxisCoordinates {
         Error::invalid(format!("no sample lies in `{text}`{nearest}; {}", self.span()))
     }
 
-    fn nearest(&self, text: &str) -> Result<Index> {
+    fn nearest(&self, text: &str) -> Result<IndexEntry> {
         let (wanted, _) = self.ends_of(text)?;
         let distance = |&(_, &value): &(usize, &f64)| (self.moment(value) - wanted).abs();
         let finite = self.values.iter().enumerate().filter(|(_, value)| value.is_finite());
@@ -398,7 +398,7 @@ impl AxisCoordinates {
         if self.reach().is_none_or(|(low, high)| !(low..=high).contains(&wanted)) {
             return Err(Error::invalid(format!("`{text}` lies outside of the samples; {}", self.span())));
         }
-        i64::try_from(at).map(Index::At).map_err(|_| Error::internal("an index beyond all"))
+        i64::try_from(at).map(IndexEntry::At).map_err(|_| Error::internal("an index beyond all"))
     }
 }
 
@@ -427,8 +427,8 @@ mod tests {
     fn picked(scale: &AxisCoordinates, text: &str) -> String {
         let wanted = CoordinateIndexer::parse(text).unwrap_or_else(|| panic!("`{text}` is read"));
         match scale.find(&wanted) {
-            Ok(Index::At(at)) => format!("{at}"),
-            Ok(Index::Slice { start, stop, .. }) => format!("{}:{}", start.unwrap(), stop.unwrap()),
+            Ok(IndexEntry::At(at)) => format!("{at}"),
+            Ok(IndexEntry::Slice { start, stop, .. }) => format!("{}:{}", start.unwrap(), stop.unwrap()),
             Ok(other) => panic!("{other:?}"),
             Err(error) => error.to_string(),
         }

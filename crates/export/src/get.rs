@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use array::{
     ArrayInfo, Attribute, Attributes, AxisRange, DType, Dataset, Error, ErrorKind, Meaning, Priority,
-    ReadRequest, Resolved, Result, Selection, Source, Target, choose_blocks,
+    ReadRequest, ResolvedIndex, Result, Selection, Source, Target, choose_blocks,
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
 
@@ -192,7 +192,7 @@ struct ArrayCopy {
     level: u8,
     /// Box that is decoded as a whole on that level; see [`array::Level::grain`].
     grain: Option<Vec<u64>>,
-    resolved: Resolved,
+    resolved: ResolvedIndex,
     is_decoded: bool,
     written: ArrayHeader,
     /// Byte offset in the data of the file.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use array::{ArrayInfo, Dataset, Error, Indexing, Resolved, Result, Source};
+use array::{ArrayInfo, Dataset, Error, Indexing, ResolvedIndex, Result, Source};
 
 use crate::coordinate_selection::CoordinateSelection;
 
@@ -104,7 +104,11 @@ impl ArraySelection {
     /// # Errors
     /// `NotFound` for the array (listing the existing ones), `Invalid` for indices outside, and if no array is named
     /// though there are several; each with the line, if there is one.
-    pub fn resolve<'a>(&self, dataset: &'a Dataset, level: u8) -> Result<(u32, &'a ArrayInfo, Resolved)> {
+    pub fn resolve<'a>(
+        &self,
+        dataset: &'a Dataset,
+        level: u8,
+    ) -> Result<(u32, &'a ArrayInfo, ResolvedIndex)> {
         self.resolved(dataset, level).map_err(|error| self.at_line(error))
     }
 
@@ -118,7 +122,7 @@ impl ArraySelection {
         dataset.find(&self.array)
     }
 
-    fn resolved<'a>(&self, dataset: &'a Dataset, level: u8) -> Result<(u32, &'a ArrayInfo, Resolved)> {
+    fn resolved<'a>(&self, dataset: &'a Dataset, level: u8) -> Result<(u32, &'a ArrayInfo, ResolvedIndex)> {
         if self.by_coordinate.is_some() {
             return Err(Error::invalid("expected a selection by index here, such as `u[0:10]`"));
         }

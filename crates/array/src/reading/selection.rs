@@ -188,7 +188,7 @@ impl fmt::Display for Selection {
 
 /// One entry between the brackets, as numpy reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Index {
+pub enum IndexEntry {
     /// One element; the axis is dropped. Negative counts from the end.
     At(i64),
     /// `start:stop:step`, each optional, negative as numpy has it.
@@ -206,11 +206,11 @@ pub enum Index {
 
 /// Index expression as it is written between brackets in numpy: `0:10, ::2, 3, ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Indexing(Vec<Index>);
+pub struct Indexing(Vec<IndexEntry>);
 
 /// An [`Indexing`] applied to a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolved {
+pub struct ResolvedIndex {
     /// The elements, with positive steps and every axis kept.
     pub selection: Selection,
     /// Per axis: the caller wants it in reverse order.
@@ -219,7 +219,7 @@ pub struct Resolved {
     pub dropped: Vec<bool>,
 }
 
-impl Resolved {
+impl ResolvedIndex {
     /// The result's shape after dropping axes.
     #[must_use]
     pub fn shape(&self) -> Vec<u64> {
@@ -233,11 +233,11 @@ impl Indexing {
     ///
     /// # Errors
     /// A zero step, or more than one ellipsis.
-    pub fn new(entries: Vec<Index>) -> Result<Self> {
-        if entries.iter().filter(|e| **e == Index::Ellipsis).count() > 1 {
+    pub fn new(entries: Vec<IndexEntry>) -> Result<Self> {
+        if entries.iter().filter(|e| **e == IndexEntry::Ellipsis).count() > 1 {
             return Err(Error::invalid("expected at most one `...` in a selection"));
         }
-        if entries.iter().any(|e| matches!(e, Index::Slice { step: 0, .. })) {
+        if entries.iter().any(|e| matches!(e, IndexEntry::Slice { step: 0, .. })) {
             return Err(Error::invalid("expected a step other than 0"));
         }
         Ok(Self(entries))
@@ -250,7 +250,7 @@ impl Indexing {
     pub fn parse(text: &str) -> Result<Self> {
         let text = text.trim();
         if text.is_empty() {
-            return Self::new(vec![Index::Ellipsis]);
+            return Self::new(vec![IndexEntry::Ellipsis]);
         }
         let text = text.strip_suffix(',').unwrap_or(text);
         Self::new(text.split(',').map(parse_index).collect::<Result<_>>()?)
@@ -260,8 +260,8 @@ impl Indexing {
     ///
     /// # Errors
     /// Too many entries, or an integer outside its axis.
-    pub fn resolve(&self, shape: &[u64]) -> Result<Resolved> {
-        let given = self.0.iter().filter(|e| **e != Index::Ellipsis).count();
+    pub fn resolve(&self, shape: &[u64]) -> Result<ResolvedIndex> {
+        let given = self.0.iter().filter(|e| **e != IndexEntry::Ellipsis).count();
         if given > shape.len() {
             return Err(Error::invalid(format!(
                 "expected at most {} entries for shape {shape:?}, found {given}",
@@ -269,11 +269,11 @@ impl Indexing {
             )));
         }
         let fill = shape.len() - given;
-        const FULL: Index = Index::Slice { start: None, stop: None, step: 1 };
+        const FULL: IndexEntry = IndexEntry::Slice { start: None, stop: None, step: 1 };
         let mut entries = Vec::with_capacity(shape.len());
         for &entry in &self.0 {
             match entry {
-                Index::Ellipsis => entries.extend(std::iter::repeat_n(FULL, fill)),
+                IndexEntry::Ellipsis => entries.extend(std::iter::repeat_n(FULL, fill)),
                 other => entries.push(other),
             }
         }
@@ -283,13 +283,13 @@ impl Indexing {
             let (range, reversed) = resolve_axis(entry, n, axis)?;
             out.0.push(range);
             out.1.push(reversed);
-            out.2.push(matches!(entry, Index::At(_)));
+            out.2.push(matches!(entry, IndexEntry::At(_)));
         }
-        Ok(Resolved { selection: Selection::new(out.0)?, reversed: out.1, dropped: out.2 })
+        Ok(ResolvedIndex { selection: Selection::new(out.0)?, reversed: out.1, dropped: out.2 })
     }
 }
 
-fn parse_index(entry: &str) -> Result<Index> {
+fn parse_index(entry: &str) -> Result<IndexEntry> {
     let entry = entry.trim();
     let bad =
         || Error::invalid(format!("expected an index like `3`, `0:10`, `::2` or `...`, found `{entry}`"));
@@ -300,25 +300,27 @@ fn parse_index(entry: &str) -> Result<Index> {
         }
     };
     if entry == "..." {
-        return Ok(Index::Ellipsis);
+        return Ok(IndexEntry::Ellipsis);
     }
     let parts: Vec<&str> = entry.split(':').collect();
     match parts[..] {
-        [at] => number(at)?.map(Index::At).ok_or_else(bad),
-        [start, stop] => Ok(Index::Slice { start: number(start)?, stop: number(stop)?, step: 1 }),
-        [start, stop, step] => {
-            Ok(Index::Slice { start: number(start)?, stop: number(stop)?, step: number(step)?.unwrap_or(1) })
-        }
+        [at] => number(at)?.map(IndexEntry::At).ok_or_else(bad),
+        [start, stop] => Ok(IndexEntry::Slice { start: number(start)?, stop: number(stop)?, step: 1 }),
+        [start, stop, step] => Ok(IndexEntry::Slice {
+            start: number(start)?,
+            stop: number(stop)?,
+            step: number(step)?.unwrap_or(1),
+        }),
         _ => Err(bad()),
     }
 }
 
 /// numpy's `slice.indices`, then turned into a positive step.
-fn resolve_axis(entry: Index, n: u64, axis: usize) -> Result<(AxisRange, bool)> {
+fn resolve_axis(entry: IndexEntry, n: u64, axis: usize) -> Result<(AxisRange, bool)> {
     let size = i128::from(n);
     let from_end = |v: i64| if v < 0 { i128::from(v) + size } else { i128::from(v) };
     let (start, stop, step) = match entry {
-        Index::At(at) => {
+        IndexEntry::At(at) => {
             let index = from_end(at);
             if index < 0 || index >= size {
                 let expected = match size {
@@ -329,17 +331,17 @@ fn resolve_axis(entry: Index, n: u64, axis: usize) -> Result<(AxisRange, bool)> 
             }
             (index, index + 1, 1)
         }
-        Index::Slice { start, stop, step } if step > 0 => (
+        IndexEntry::Slice { start, stop, step } if step > 0 => (
             start.map_or(0, |v| from_end(v).clamp(0, size)),
             stop.map_or(size, |v| from_end(v).clamp(0, size)),
             i128::from(step),
         ),
-        Index::Slice { start, stop, step } => (
+        IndexEntry::Slice { start, stop, step } => (
             start.map_or(size - 1, |v| from_end(v).clamp(-1, size - 1)),
             stop.map_or(-1, |v| from_end(v).clamp(-1, size - 1)),
             i128::from(step),
         ),
-        Index::Ellipsis => (0, size, 1),
+        IndexEntry::Ellipsis => (0, size, 1),
     };
     let span = if step > 0 { stop - start } else { start - stop };
     let stride = step.abs();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use array::{
     ArrayInfo, Attribute, Attributes, AxisRange, Coordinates, DType, Dataset, ElementType, Priority,
-    ReadRequest, Resolved, Result, Selection, Source, Target,
+    ReadRequest, ResolvedIndex, Result, Selection, Source, Target,
 };
 
 use crate::coordinate_selection::coordinate_array;
@@ -35,7 +35,7 @@ pub(crate) struct CopiedArray<'a> {
     pub(crate) source: &'a Arc<dyn Source>,
     pub(crate) dataset: &'a Dataset,
     pub(crate) array: &'a ArrayInfo,
-    pub(crate) resolved: &'a Resolved,
+    pub(crate) resolved: &'a ResolvedIndex,
 }
 
 impl CopiedArray<'_> {
