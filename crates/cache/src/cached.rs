@@ -1,6 +1,6 @@
 //! [`Cached`]: a source that remembers the blocks of another.
 //!
-//! One task (`keeper.rs`) owns the table; this file is what askers see. A call is handed over through an inbox
+//! One task (`task.rs`) owns the table; this file is what askers see. A call is handed over through an inbox
 //! that is bounded in wants, and answered through a channel with room for each of its wants, so the task never
 //! waits for a slow asker.
 //!
@@ -22,8 +22,8 @@ use tokio::task::JoinSet;
 
 use crate::events::{CacheEvent, EVENTS_KEPT};
 use crate::inbox::{CacheCall, CacheInbox, CachedBlock, Peek};
-use crate::keeper::CacheTask;
 use crate::table::CacheCounters;
+use crate::task::CacheTask;
 
 pub use crate::inbox::MAX_WAITING;
 
@@ -60,7 +60,7 @@ impl Cached {
         let inbox = Arc::new(CacheInbox::default());
         let counters = Arc::new(Mutex::new(CacheCounters { capacity_bytes, ..CacheCounters::default() }));
         let (events, _) = broadcast::channel(EVENTS_KEPT);
-        let keeper = CacheTask::new(
+        let cache_task = CacheTask::new(
             Arc::clone(&inner),
             capacity_bytes,
             Arc::clone(&inbox),
@@ -68,7 +68,7 @@ impl Cached {
             events.clone(),
         );
         let mut task = JoinSet::new();
-        task.spawn(keeper.run());
+        task.spawn(cache_task.run());
         Self {
             shared: Arc::new(CachedInner {
                 inner,

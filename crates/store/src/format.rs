@@ -19,9 +19,9 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Set when nobody waits any more; long work looks at it between pieces.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct CancelFlag(Arc<AtomicBool>);
 
-impl Cancel {
+impl CancelFlag {
     /// Withdraws the work.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -96,7 +96,7 @@ pub trait Format: Send + Sync + 'static {
         _array: u32,
         _level: u8,
         _selection: &Selection,
-        _cancel: &Cancel,
+        _cancel: &CancelFlag,
     ) -> Result<Option<PackedChunk>> {
         Ok(None)
     }
@@ -106,6 +106,12 @@ pub trait Format: Send + Sync + 'static {
     ///
     /// # Errors
     /// `Io`, `Corrupt` (saying what was expected and found), `Cancelled`.
-    fn read(&self, array: u32, level: u8, selection: &Selection, into: Region, cancel: &Cancel)
-    -> Result<()>;
+    fn read(
+        &self,
+        array: u32,
+        level: u8,
+        selection: &Selection,
+        into: Region,
+        cancel: &CancelFlag,
+    ) -> Result<()>;
 }

@@ -16,7 +16,7 @@ mod pyramid;
 mod schedule;
 
 pub use cache::side_cache::{MAX_ENTRY_BYTES, SIDE_CACHE_BYTES, SideCache};
-pub use format::{Access, Cancel, Format};
+pub use format::{Access, CancelFlag, Format};
 pub use formats::hdf5::{NewHdf5, create_hdf5};
 pub use formats::open::{open, open_format};
 pub use formats::recognize::{DetachedHeader, recognize};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use array::{ArrayInfo, Selection, Target, decode};
-use corridor_store::{Cancel, Format, OpenOptions, open_format};
+use corridor_store::{CancelFlag, Format, OpenOptions, open_format};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -42,7 +42,7 @@ struct Found {
 fn found(format: &Arc<dyn Format>, number: u32, info: &ArrayInfo) -> array::Result<Found> {
     let selection = Selection::all(info.shape());
     let (target, region) = Target::new(info.shape(), info.dtype.size_bytes())?;
-    format.read(number, 0, &selection, region, &Cancel::default())?;
+    format.read(number, 0, &selection, region, &CancelFlag::default())?;
     let decoded = decode(&target.into_vec()?, info.dtype, &info.decoding)?;
     let output = info.decoding.output;
     let values = (0..decoded.len() / output.size_bytes()).filter_map(|i| output.scalar_at(&decoded, i));

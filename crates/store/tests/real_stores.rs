@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use array::{ArrayInfo, Selection, Target};
-use corridor_store::{Cancel, Format, OpenOptions, open_format};
+use corridor_store::{CancelFlag, Format, OpenOptions, open_format};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -51,7 +51,7 @@ fn holder(entry: &Entry, variable: &Variable) -> Option<PathBuf> {
 #[expect(clippy::cast_precision_loss, reason = "a mean")]
 fn check(format: &dyn Format, number: u32, info: &ArrayInfo, variable: &Variable) -> array::Result<()> {
     let (target, region) = Target::new(info.shape(), info.dtype.size_bytes())?;
-    format.read(number, 0, &Selection::all(info.shape()), region, &Cancel::default())?;
+    format.read(number, 0, &Selection::all(info.shape()), region, &CancelFlag::default())?;
     let bytes = target.into_vec()?;
     let count = bytes.len() / info.dtype.size_bytes();
     let values: Vec<f64> =

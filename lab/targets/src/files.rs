@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use array::{Selection, Target};
-use store::{Cancel, Format, OpenOptions};
+use store::{CancelFlag, Format, OpenOptions};
 
 /// Most elements read from one array per input.
 const MAX_ELEMENTS: u64 = 1 << 16;
@@ -41,7 +41,7 @@ fn read_corner(format: &dyn Format, array: u32, level: u8, shape: &[u64], item_b
     let start: Vec<u64> = shape.iter().zip(&count).map(|(n, c)| n - c).collect();
     let (target, region) = Target::new(&count, item_bytes).expect("bounded above");
     let selection = Selection::of_box(&start, &count);
-    if format.read(array, level, &selection, region, &Cancel::default()).is_ok() {
+    if format.read(array, level, &selection, region, &CancelFlag::default()).is_ok() {
         target.into_vec().expect("a read that succeeded released its target");
     }
 }

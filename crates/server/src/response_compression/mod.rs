@@ -172,7 +172,7 @@ impl ResponseCompression {
         // Any method may help over a link of unknown speed.
         let link_bytes_per_sec = self.state.lock().goodput.bytes_per_sec().unwrap_or_default();
         let (data, algorithms) = (data.clone(), self.wanted.algorithms.clone());
-        let try_all = move |_: &store::Cancel| {
+        let try_all = move |_: &store::CancelFlag| {
             let sample = samples::stretches(&data, kind.item_bytes);
             Ok(samples::try_all(&sample, kind.width(), &algorithms, link_bytes_per_sec))
         };
@@ -253,7 +253,7 @@ impl ResponseCompression {
         priority: Priority,
     ) -> Result<Option<(Compressed, Vec<u8>)>> {
         let data_bytes = data.len();
-        let compress = move |_: &store::Cancel| {
+        let compress = move |_: &store::CancelFlag| {
             let start = Instant::now();
             Ok((way.compress(&data), start.elapsed()))
         };

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use array::Result;
 use parking_lot::Mutex;
 
-use crate::Cancel;
+use crate::CancelFlag;
 use crate::schedule::scratch::{Scratch, ScratchReservation};
 
 /// Smaller chunks are decoded again: that is quick, and keeping them would make the list long.
@@ -129,7 +129,7 @@ impl ChunkStore {
         array: u32,
         chunk: u64,
         size_bytes: usize,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
         decode: impl FnOnce() -> Result<DecodedChunk>,
     ) -> Result<Arc<DecodedChunk>> {
         if size_bytes < LEAST_KEPT_BYTES {

@@ -159,7 +159,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Cancel, Format};
+    use crate::{CancelFlag, Format};
 
     fn header(sizes: [i32; 4], kind: i32) -> Vec<u8> {
         let mut bytes = vec![0; 284];
@@ -198,7 +198,7 @@ mod tests {
             let map = info.levels[0].world_from_voxel.0;
             assert_eq!(map, [[-2.0, 0.0, 0.0, 12.0], [0.0, 0.0, 4.0, 12.0], [0.0, -3.0, 0.0, 34.5]]);
             let (target, region) = Target::new(&[4, 3, 2], 2).unwrap();
-            file.read(0, 0, &Selection::all(&[4, 3, 2]), region, &Cancel::default()).unwrap();
+            file.read(0, 0, &Selection::all(&[4, 3, 2]), region, &CancelFlag::default()).unwrap();
             assert_eq!(target.into_vec().unwrap(), data);
         }
     }

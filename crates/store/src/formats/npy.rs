@@ -206,7 +206,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Cancel, Format};
+    use crate::{CancelFlag, Format};
 
     fn written(version: u8, header: &str, elements: &[u8]) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
@@ -228,7 +228,7 @@ mod tests {
     fn all(file: &FlatFile) -> Vec<u8> {
         let info = &file.dataset().arrays[0];
         let (target, region) = Target::new(info.shape(), info.dtype.size_bytes()).expect("memory");
-        file.read(0, 0, &Selection::all(info.shape()), region, &Cancel::default()).expect("elements");
+        file.read(0, 0, &Selection::all(info.shape()), region, &CancelFlag::default()).expect("elements");
         target.into_vec().expect("elements")
     }
 
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(all(&file), expected.collect::<Vec<u8>>());
         let selection = Selection::parse("1, ::2, 1", &[2, 3, 2]).unwrap();
         let (target, region) = Target::new(&selection.shape(), 2).unwrap();
-        file.read(0, 0, &selection, region, &Cancel::default()).unwrap();
+        file.read(0, 0, &selection, region, &CancelFlag::default()).unwrap();
         assert_eq!(target.into_vec().unwrap(), [14, 15, 22, 23]);
     }
 
@@ -292,7 +292,7 @@ mod tests {
             file.dataset().arrays.iter().map(|a| format!("{} {}", a.name, a.dtype)).collect();
         assert_eq!(names, ["rho.r >f4", "rho.i >f4"]);
         let (target, region) = Target::new(&[4], 4).unwrap();
-        file.read(1, 0, &Selection::all(&[4]), region, &Cancel::default()).unwrap();
+        file.read(1, 0, &Selection::all(&[4]), region, &CancelFlag::default()).unwrap();
         assert_eq!(target.into_vec().unwrap(), [4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31]);
     }
 

@@ -201,7 +201,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Cancel, Format};
+    use crate::{CancelFlag, Format};
 
     const PLAIN: &str = "file = 'a.bin'\nshape = [2, 3, 4]\ndtype = 'uint8'\n";
 
@@ -227,7 +227,7 @@ mod tests {
         assert!(info.decoding.decode(Scalar::Unsigned(7)).is_nan());
         let (target, region) = Target::new(&[1, 1, 2], 1).unwrap();
         let selection = Selection::parse("1, 2, ::3", info.shape()).unwrap();
-        file.read(0, 0, &selection, region, &Cancel::default()).unwrap();
+        file.read(0, 0, &selection, region, &CancelFlag::default()).unwrap();
         assert_eq!(target.into_vec().unwrap(), [21, 24]);
     }
 

@@ -20,7 +20,7 @@ use crate::io::window::{FileWindow, FlatSource};
 use crate::schedule::jobs::WithdrawOnDrop;
 use crate::schedule::pieces::PIECE_COST;
 use crate::schedule::workers::{Place, WorkerJob, Workers};
-use crate::{ByteStore, Cancel, Format};
+use crate::{ByteStore, CancelFlag, Format};
 
 /// So long a job keeps its thread; then it tells what it has, and what is left queues again behind what is more urgent.
 const TURN: Duration = Duration::from_millis(5);
@@ -37,7 +37,7 @@ pub(crate) struct SmallRead {
 
 /// Makes reads that fit their array; dropping the stream withdraws what is left.
 pub(crate) fn read_together(format: &Arc<dyn Format>, reads: Vec<SmallRead>) -> ReadEnds {
-    let withdraw = WithdrawOnDrop(Cancel::default());
+    let withdraw = WithdrawOnDrop(CancelFlag::default());
     // A job tells of one read at least whenever it gives its thread back.
     let (sender, ends) = mpsc::channel(reads.len());
     let jobs: Vec<SmallReadBatch> = in_jobs(reads)
@@ -105,7 +105,7 @@ struct SmallReadBatch {
     /// Read from a store of which it was not seen since that it has not changed.
     unproven: Vec<(usize, Result<()>)>,
     ended: Vec<(usize, Result<()>)>,
-    cancel: Cancel,
+    cancel: CancelFlag,
     /// Has room for the end of each read.
     sender: mpsc::Sender<Vec<(usize, Result<()>)>>,
     workers: Workers,
@@ -351,12 +351,12 @@ mod tests {
             ByteStore::size_bytes(&*self.file)
         }
 
-        fn read_at(&self, offset: u64, into: &mut [u8], cancel: &Cancel) -> Result<()> {
+        fn read_at(&self, offset: u64, into: &mut [u8], cancel: &CancelFlag) -> Result<()> {
             self.read_unchecked(offset, into, cancel)?;
             self.check_unchanged()
         }
 
-        fn read_unchecked(&self, offset: u64, into: &mut [u8], _: &Cancel) -> Result<()> {
+        fn read_unchecked(&self, offset: u64, into: &mut [u8], _: &CancelFlag) -> Result<()> {
             self.reads.fetch_add(1, Ordering::Relaxed);
             self.file.read_at(offset, into)
         }
@@ -422,7 +422,7 @@ mod tests {
             Access::Flat
         }
 
-        fn read(&self, _: u32, _: u8, _: &Selection, _: Region, _: &Cancel) -> Result<()> {
+        fn read(&self, _: u32, _: u8, _: &Selection, _: Region, _: &CancelFlag) -> Result<()> {
             std::thread::sleep(TURN);
             Ok(())
         }
@@ -454,7 +454,7 @@ mod tests {
     ) -> (SmallReadBatch, mpsc::Receiver<Ends>) {
         let (sender, ends) = mpsc::channel(count);
         let unread = (0..count).map(|n| small(n, n as u64, 1, Priority::NORMAL)).collect();
-        let (reading, unproven, ended, cancel) = (None, Vec::new(), Vec::new(), Cancel::default());
+        let (reading, unproven, ended, cancel) = (None, Vec::new(), Vec::new(), CancelFlag::default());
         let workers = workers.clone();
         (SmallReadBatch { format, unread, reading, unproven, ended, cancel, sender, workers }, ends)
     }
@@ -471,7 +471,7 @@ mod tests {
             Access::Flat
         }
 
-        fn read(&self, _: u32, _: u8, _: &Selection, _: Region, _: &Cancel) -> Result<()> {
+        fn read(&self, _: u32, _: u8, _: &Selection, _: Region, _: &CancelFlag) -> Result<()> {
             if self.1.fetch_add(1, Ordering::SeqCst) == 0 {
                 std::thread::sleep(TURN);
             } else {

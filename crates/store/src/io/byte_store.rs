@@ -18,7 +18,7 @@ use futures::future::BoxFuture;
 use rustix::fs::{Advice, fadvise};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use crate::Cancel;
+use crate::CancelFlag;
 use crate::io::read_ahead::{is_far, pages};
 
 /// How often at most a path is looked at while its file is read: one that was replaced by renaming does not change itself.
@@ -81,14 +81,14 @@ pub trait ByteStore: Send + Sync + 'static {
     ///
     /// # Errors
     /// `Corrupt` beyond the end, `Stale` when the bytes changed since opening, `Io`, `Cancelled`.
-    fn read_at(&self, offset: u64, into: &mut [u8], cancel: &Cancel) -> Result<()>;
+    fn read_at(&self, offset: u64, into: &mut [u8], cancel: &CancelFlag) -> Result<()>;
 
     /// As [`read_at`](Self::read_at), without looking whether the bytes have changed: nobody may hear of them before
     /// [`check_unchanged`](Self::check_unchanged), which may follow many reads.
     ///
     /// # Errors
     /// As [`read_at`](Self::read_at).
-    fn read_unchecked(&self, offset: u64, into: &mut [u8], cancel: &Cancel) -> Result<()> {
+    fn read_unchecked(&self, offset: u64, into: &mut [u8], cancel: &CancelFlag) -> Result<()> {
         self.read_at(offset, into, cancel)
     }
 
@@ -361,7 +361,7 @@ impl ByteStore for Unchecked {
         self.0.prepare(priority)
     }
 
-    fn read_at(&self, offset: u64, into: &mut [u8], cancel: &Cancel) -> Result<()> {
+    fn read_at(&self, offset: u64, into: &mut [u8], cancel: &CancelFlag) -> Result<()> {
         self.0.read_unchecked(offset, into, cancel)
     }
 
@@ -383,11 +383,11 @@ impl ByteStore for FileBytes {
         self.stamp.size_bytes
     }
 
-    fn read_at(&self, offset: u64, into: &mut [u8], _cancel: &Cancel) -> Result<()> {
+    fn read_at(&self, offset: u64, into: &mut [u8], _cancel: &CancelFlag) -> Result<()> {
         Self::read_at(self, offset, into)
     }
 
-    fn read_unchecked(&self, offset: u64, into: &mut [u8], _cancel: &Cancel) -> Result<()> {
+    fn read_unchecked(&self, offset: u64, into: &mut [u8], _cancel: &CancelFlag) -> Result<()> {
         Self::read_unchecked(self, offset, into)
     }
 

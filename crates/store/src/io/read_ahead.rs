@@ -77,7 +77,7 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::{Cancel, IoCounts};
+    use crate::{CancelFlag, IoCounts};
 
     /// Remembers what it is told, each time.
     #[derive(Default)]
@@ -90,7 +90,7 @@ mod tests {
         fn expect(&self, ranges: &[Range<u64>]) {
             self.0.lock().push(ranges.to_vec());
         }
-        fn read_at(&self, _: u64, _: &mut [u8], _: &Cancel) -> Result<()> {
+        fn read_at(&self, _: u64, _: &mut [u8], _: &CancelFlag) -> Result<()> {
             unreachable!("nothing here reads")
         }
         fn counts(&self) -> IoCounts {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use array::{Region, Result, Selection};
 
 use crate::formats::common::flat::{FlatArray, MAX_GAP_BYTES};
-use crate::{ByteStore, Cancel, IoCounts};
+use crate::{ByteStore, CancelFlag, IoCounts};
 
 /// Most bytes of a window: what one storage thread holds besides results.
 const MAX_WINDOW_BYTES: u64 = 1 << 20;
@@ -49,7 +49,7 @@ impl FileWindow {
         flat: &FlatSource,
         first: &Range<u64>,
         next: impl Iterator<Item = Range<u64>>,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<Option<Self>> {
         let mut end = first.end;
         let mut joined = 0;
@@ -86,7 +86,7 @@ impl FileWindow {
         flat: &FlatSource,
         selection: &Selection,
         into: Region,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         flat.place.read(self, selection, into, cancel)
     }
@@ -103,7 +103,7 @@ impl ByteStore for FileWindow {
         self.store.size_bytes()
     }
 
-    fn read_at(&self, offset: u64, into: &mut [u8], cancel: &Cancel) -> Result<()> {
+    fn read_at(&self, offset: u64, into: &mut [u8], cancel: &CancelFlag) -> Result<()> {
         match self.place(offset, into.len() as u64) {
             Some(place) => {
                 into.copy_from_slice(&self.bytes[place]);

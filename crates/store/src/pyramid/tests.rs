@@ -15,7 +15,7 @@ use futures::executor::block_on;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Access, Cancel, Format};
+use crate::{Access, CancelFlag, Format};
 
 /// An array in memory as a format, counting what is read.
 struct InMemory {
@@ -44,7 +44,7 @@ impl Format for InMemory {
         _level: u8,
         selection: &Selection,
         mut into: Region,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         cancel.check()?;
         self.reads.fetch_add(1, Ordering::Relaxed);

@@ -20,7 +20,7 @@ use futures::stream::{FuturesUnordered, Stream, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::schedule::workers::{QueuePermit, WorkerJob, Workers, rank, take};
-use crate::{Cancel, Format};
+use crate::{CancelFlag, Format};
 
 /// Most bytes of blocks that are queued, being read or wait to be taken, per call of `blocks`; one block may
 /// always be under way.
@@ -140,13 +140,13 @@ pub(crate) struct CancelWatch {
     pub(crate) want: Want,
     changes: Arc<AtomicU64>,
     /// Set by the want's cancellation, by the end of the stream, or because the job is done.
-    pub(crate) cancel: Cancel,
+    pub(crate) cancel: CancelFlag,
 }
 
 impl CancelWatch {
     pub(crate) fn start(want: Want, call: &BlocksCall) -> Arc<Self> {
         let changes = Arc::clone(&call.changes);
-        let watch = Arc::new(Self { want, changes, cancel: Cancel::default() });
+        let watch = Arc::new(Self { want, changes, cancel: CancelFlag::default() });
         watch.look();
         watch
     }
@@ -179,7 +179,7 @@ pub(crate) struct CompletionStream {
     pub(crate) queueing: FuturesUnordered<BoxFuture<'static, ()>>,
     pub(crate) refused: VecDeque<Completion>,
     pub(crate) receiver: Receiver<BlockDelivery>,
-    pub(crate) cancels: Vec<Cancel>,
+    pub(crate) cancels: Vec<CancelFlag>,
 }
 
 impl CompletionStream {
@@ -213,7 +213,7 @@ impl Stream for CompletionStream {
 
 impl Drop for CompletionStream {
     fn drop(&mut self) {
-        self.cancels.iter().for_each(Cancel::cancel);
+        self.cancels.iter().for_each(CancelFlag::cancel);
     }
 }
 
@@ -222,7 +222,7 @@ pub(crate) struct PieceJob {
     pub(crate) format: Arc<dyn Format>,
     pub(crate) request: ReadRequest,
     pub(crate) into: Region,
-    pub(crate) cancel: Cancel,
+    pub(crate) cancel: CancelFlag,
     /// Has room for the end of each piece.
     pub(crate) sender: Sender<Result<()>>,
 }
@@ -248,7 +248,7 @@ impl WorkerJob for PieceJob {
 }
 
 /// Withdraws the pieces of a read whose future is dropped.
-pub(crate) struct WithdrawOnDrop(pub(crate) Cancel);
+pub(crate) struct WithdrawOnDrop(pub(crate) CancelFlag);
 
 impl Drop for WithdrawOnDrop {
     fn drop(&mut self) {

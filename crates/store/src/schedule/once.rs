@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use array::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 
-use crate::Cancel;
+use crate::CancelFlag;
 
 /// Value that is made at its first use, by one thread while the others wait.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl<T> Once<T> {
     ///
     /// # Errors
     /// Those of `make`; `Cancelled` while somebody else makes it.
-    pub(crate) fn get_or_make(&self, cancel: &Cancel, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+    pub(crate) fn get_or_make(&self, cancel: &CancelFlag, make: impl FnOnce() -> Result<T>) -> Result<&T> {
         let remembered = || self.made.get().map(|made| made.as_ref().map_err(Clone::clone));
         if let Some(made) = remembered() {
             return made;
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn remembers_what_would_not_change() {
         let once = Once::default();
-        let cancel = Cancel::default();
+        let cancel = CancelFlag::default();
         for kind in [ErrorKind::Io, ErrorKind::Stale, ErrorKind::Busy, ErrorKind::Cancelled] {
             let error = once.get_or_make(&cancel, || Err(Error::new(kind, "not now"))).unwrap_err();
             assert_eq!((error.kind(), once.is_decided()), (kind, false));
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn whoever_waits_for_it_can_be_withdrawn() {
         let once = Once::<u8>::default();
-        let cancel = Cancel::default();
+        let cancel = CancelFlag::default();
         let _making = once.making.lock();
         let answer = std::thread::scope(|scope| {
             let waiting = scope.spawn(|| once.get_or_make(&cancel, || Ok(1)).map(|_| ()));

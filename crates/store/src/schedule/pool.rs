@@ -3,7 +3,7 @@
 use array::{Error, Priority, Result, Urgency};
 use futures::channel::oneshot;
 
-use crate::Cancel;
+use crate::CancelFlag;
 use crate::schedule::jobs::WithdrawOnDrop;
 use crate::schedule::workers::{QueuePermit, WorkerJob, Workers};
 
@@ -14,9 +14,9 @@ use crate::schedule::workers::{QueuePermit, WorkerJob, Workers};
 /// The work's; `Internal` when it panicked.
 pub async fn on_pool<T: Send + 'static>(
     priority: Priority,
-    work: impl FnOnce(&Cancel) -> Result<T> + Send + 'static,
+    work: impl FnOnce(&CancelFlag) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let withdraw = WithdrawOnDrop(Cancel::default());
+    let withdraw = WithdrawOnDrop(CancelFlag::default());
     let (reply, answer) = oneshot::channel();
     let task = PoolTask { priority, work, reply, cancel: withdraw.0.clone() };
     let place = Workers::shared().place().await;
@@ -29,21 +29,22 @@ pub async fn on_pool<T: Send + 'static>(
 pub fn soon(priority: Priority, work: impl FnOnce() + Send + 'static) {
     // Nobody waits for the answer.
     let (reply, _) = oneshot::channel();
-    let work = move |_: &Cancel| {
+    let work = move |_: &CancelFlag| {
         work();
         Ok(())
     };
-    Workers::shared().submit(Box::new(PoolTask { priority, work, reply, cancel: Cancel::default() }), None);
+    Workers::shared()
+        .submit(Box::new(PoolTask { priority, work, reply, cancel: CancelFlag::default() }), None);
 }
 
 struct PoolTask<T, F> {
     priority: Priority,
     work: F,
     reply: oneshot::Sender<Result<T>>,
-    cancel: Cancel,
+    cancel: CancelFlag,
 }
 
-impl<T: Send, F: FnOnce(&Cancel) -> Result<T> + Send> WorkerJob for PoolTask<T, F> {
+impl<T: Send, F: FnOnce(&CancelFlag) -> Result<T> + Send> WorkerJob for PoolTask<T, F> {
     fn urgency(&self) -> Urgency {
         Urgency::of(self.priority)
     }

@@ -10,7 +10,7 @@ use array::{
 };
 
 use super::grids::{LatticeGrid, MeshGrids};
-use crate::{Cancel, Format, formats::common::chunked};
+use crate::{CancelFlag, Format, formats::common::chunked};
 
 /// Most of a level, and of the next coarser one behind it, that is interpolated at a time, bytes.
 const MAX_INTERPOLATED_BYTES: u64 = 1 << 20;
@@ -35,7 +35,7 @@ pub(super) struct CompositeReader<'a> {
     /// By the grid's number.
     pub(super) places: &'a [GridLocation],
     pub(super) dtype: DType,
-    pub(super) cancel: &'a Cancel,
+    pub(super) cancel: &'a CancelFlag,
 }
 
 impl CompositeReader<'_> {

@@ -11,7 +11,7 @@ use array::{
 use super::composite::{GridLocation, is_interpolated};
 use super::grids::{Centering, GridDescription, MAX_GRIDS, MeshGrids};
 use super::{MeshField, MeshStep};
-use crate::{Cancel, Format};
+use crate::{CancelFlag, Format};
 
 /// Lower and upper corner of each block: x, y, z.
 const BOXES: &str = "bounding box";
@@ -68,7 +68,7 @@ fn cells(dataset: &Dataset, blocks: u64) -> Option<[u64; 3]> {
 /// All values of a small array.
 fn read(file: &dyn Format, array: u32, info: &ArrayInfo) -> Result<Vec<f64>> {
     let (target, region) = Target::new(info.shape(), info.dtype.size_bytes())?;
-    file.read(array, 0, &Selection::all(info.shape()), region, &Cancel::default())?;
+    file.read(array, 0, &Selection::all(info.shape()), region, &CancelFlag::default())?;
     let bytes = target.into_vec()?;
     Ok(with_element!(info.dtype.element(), T => {
         elements::<T>(&bytes, info.dtype.order()).map(Element::to_f64).collect()

@@ -32,7 +32,7 @@ use self::composite::{CompositeReader, GridLocation, is_interpolated};
 use self::corners::CornerLattice;
 use self::grids::MeshGrids;
 use self::table::GridTable;
-use crate::{Access, Cancel, FileBytes, Format, OpenOptions, formats::common::describe, formats::hdf5};
+use crate::{Access, CancelFlag, FileBytes, Format, OpenOptions, formats::common::describe, formats::hdf5};
 
 pub(crate) use self::enzo::{open as open_enzo, recognizes as is_enzo};
 
@@ -278,7 +278,7 @@ impl Format for Amr {
         level: u8,
         selection: &Selection,
         into: Region,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         if let Some(table) = self.table(array) {
             return table.read(selection, into);
@@ -311,7 +311,7 @@ impl Format for Amr {
         array: u32,
         level: u8,
         selection: &Selection,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<Option<PackedChunk>> {
         match self.stored(array) {
             Ok((file, stored)) => file.packed(stored, level, selection, cancel),

@@ -37,7 +37,7 @@ impl Format for Made {
         _level: u8,
         selection: &Selection,
         mut into: Region,
-        _cancel: &Cancel,
+        _cancel: &CancelFlag,
     ) -> Result<()> {
         let GridDescription { lower, spacing, count } = self.told[array as usize];
         selection.check(&count)?;
@@ -86,7 +86,7 @@ fn mesh(told: Vec<GridDescription>, centering: Centering, value: fn([f64; 3]) ->
 fn read(amr: &dyn Format, array: u32, level: u8, selection: &Selection) -> Vec<f64> {
     let dtype = amr.dataset().arrays[array as usize].dtype;
     let (target, region) = Target::new(&selection.shape(), dtype.size_bytes()).unwrap();
-    amr.read(array, level, selection, region, &Cancel::default()).unwrap();
+    amr.read(array, level, selection, region, &CancelFlag::default()).unwrap();
     let bytes = target.into_vec().unwrap();
     array::with_element!(dtype.element(), T => {
         array::elements::<T>(&bytes, dtype.order()).map(array::Element::to_f64).collect()
@@ -224,7 +224,7 @@ fn grids_of(format: &dyn Format, field: u32) -> Vec<array::GridBox> {
         dataset.grids_of(&dataset.arrays[field as usize]).expect("a field of a mesh has a table");
     let selection = Selection::all(table.shape());
     let (target, region) = Target::new(table.shape(), table.dtype.size_bytes()).unwrap();
-    format.read(number, 0, &selection, region, &Cancel::default()).unwrap();
+    format.read(number, 0, &selection, region, &CancelFlag::default()).unwrap();
     array::GridBox::from_rows(&target.into_vec().unwrap(), table).unwrap()
 }
 
@@ -623,7 +623,7 @@ impl Format for Arrays {
         Access::Flat
     }
 
-    fn read(&self, array: u32, _: u8, selection: &Selection, into: Region, _: &Cancel) -> Result<()> {
+    fn read(&self, array: u32, _: u8, selection: &Selection, into: Region, _: &CancelFlag) -> Result<()> {
         selection.check(self.0.arrays[array as usize].shape())?;
         crate::formats::common::chunked::fill(into, &self.1[array as usize].to_ne_bytes())
     }

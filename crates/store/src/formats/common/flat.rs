@@ -10,7 +10,7 @@ use array::{Error, Region, Result, Selection};
 
 use crate::io::portions::{PORTION_BYTES, Portions};
 use crate::io::read_ahead::ReadAhead;
-use crate::{ByteStore, Cancel};
+use crate::{ByteStore, CancelFlag};
 
 /// A gap that is read and thrown away rather than skipped: no more than a page, in which disks and caches come anyway. A
 /// request, with its look whether the file changed, was measured to cost as much as copying 8 KiB.
@@ -135,7 +135,7 @@ impl FlatArray {
         store: &dyn ByteStore,
         selection: &Selection,
         into: Region,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         if selection.is_empty() {
             return Ok(());
@@ -166,7 +166,7 @@ impl FlatArray {
         store: &dyn ByteStore,
         selection: &Selection,
         into: Region,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         let file_order = self.clone().turned();
         let (mut raw, mut out, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
@@ -276,7 +276,7 @@ impl RequestPlan {
         store: &dyn ByteStore,
         out: &mut [u8],
         scratch: &mut Vec<u8>,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         let from = FlatInput { store, cancel };
         let mut out = out;
@@ -363,7 +363,7 @@ impl Iterator for ByteRequests<'_> {
 /// Store to read from, and the flag that cancels the read.
 struct FlatInput<'a> {
     store: &'a dyn ByteStore,
-    cancel: &'a Cancel,
+    cancel: &'a CancelFlag,
 }
 
 /// Moves to the next request; false at the end.
@@ -433,7 +433,7 @@ mod tests {
         fn size_bytes(&self) -> u64 {
             self.0.len() as u64
         }
-        fn read_at(&self, offset: u64, into: &mut [u8], _: &Cancel) -> Result<()> {
+        fn read_at(&self, offset: u64, into: &mut [u8], _: &CancelFlag) -> Result<()> {
             let mut counts = self.1.lock();
             counts.requests += 1;
             counts.bytes += into.len() as u64;
@@ -453,7 +453,7 @@ mod tests {
         fn size_bytes(&self) -> u64 {
             u64::MAX
         }
-        fn read_at(&self, _: u64, into: &mut [u8], _: &Cancel) -> Result<()> {
+        fn read_at(&self, _: u64, into: &mut [u8], _: &CancelFlag) -> Result<()> {
             let mut counts = self.0.lock();
             counts.requests += 1;
             counts.bytes += into.len() as u64;
@@ -469,7 +469,7 @@ mod tests {
         let store = Endless(Mutex::default());
         let selection = Selection::parse(text, &array.shape).unwrap();
         let (target, region) = Target::new(&selection.shape(), array.item_bytes).unwrap();
-        array.read(&store, &selection, region, &Cancel::default()).unwrap();
+        array.read(&store, &selection, region, &CancelFlag::default()).unwrap();
         assert!(target.into_vec().unwrap().iter().all(|&b| b == 1));
         (store.counts().requests, store.counts().bytes)
     }
@@ -488,7 +488,7 @@ mod tests {
         fn expect(&self, ranges: &[Range<u64>]) {
             self.told.lock().extend_from_slice(ranges);
         }
-        fn read_at(&self, offset: u64, into: &mut [u8], _: &Cancel) -> Result<()> {
+        fn read_at(&self, offset: u64, into: &mut [u8], _: &CancelFlag) -> Result<()> {
             let (told, range) = (self.told.lock(), offset..offset + into.len() as u64);
             assert!(told.is_empty() || told.contains(&range), "{range:?} is told before it is asked");
             self.asked.lock().push(range);
@@ -504,7 +504,7 @@ mod tests {
         let store = Told::default();
         let selection = Selection::parse(text, &array.shape).unwrap();
         let (_target, region) = Target::new(&selection.shape(), array.item_bytes).unwrap();
-        array.read(&store, &selection, region, &Cancel::default()).unwrap();
+        array.read(&store, &selection, region, &CancelFlag::default()).unwrap();
         (store.told.into_inner(), store.asked.into_inner())
     }
 
@@ -595,7 +595,7 @@ mod tests {
             selection.check(&shape).unwrap();
             let store = Memory::new(usize::try_from(array.end()).unwrap());
             let (target, region) = Target::new(&selection.shape(), item).unwrap();
-            array.read(&store, &selection, region, &Cancel::default()).unwrap();
+            array.read(&store, &selection, region, &CancelFlag::default()).unwrap();
             prop_assert_eq!(target.into_vec().unwrap(), naive(&array, &store, &selection));
         }
     }

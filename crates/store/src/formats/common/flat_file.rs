@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 
 use crate::formats::common::flat::FlatArray;
 use crate::io::window::FlatSource;
-use crate::{Access, ByteStore, Cancel, FileBytes, Format, GzipBytes, OpenOptions};
+use crate::{Access, ByteStore, CancelFlag, FileBytes, Format, GzipBytes, OpenOptions};
 
 /// One array with its place.
 #[derive(Clone)]
@@ -91,7 +91,7 @@ impl Format for FlatFile {
         level: u8,
         selection: &Selection,
         into: Region,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         let stored = self.arrays.get(array as usize).filter(|_| level == 0);
         let (place, store, _) = stored.ok_or_else(|| {

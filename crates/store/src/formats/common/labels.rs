@@ -18,7 +18,7 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
 use crate::io::window::FlatSource;
-use crate::{Access, Cancel, Format};
+use crate::{Access, CancelFlag, Format};
 
 /// Words of a name that say that it holds categories. Not `mask`: the mean of a mask is the share that it covers.
 const WORDS: &[&str] = &[
@@ -157,7 +157,7 @@ impl Format for FormatWithMeaning {
         array: u32,
         level: u8,
         selection: &Selection,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<Option<PackedChunk>> {
         self.inner.packed(array, level, selection, cancel)
     }
@@ -168,7 +168,7 @@ impl Format for FormatWithMeaning {
         level: u8,
         selection: &Selection,
         into: Region,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         self.inner.read(array, level, selection, into, cancel)
     }

@@ -7,7 +7,7 @@ use array::{Coordinates, Result, Selection, Target};
 use super::netcdf::NetcdfDimension;
 use super::walk::FileTree;
 use super::{Hdf5, Hdf5Array, describe};
-use crate::{Cancel, formats::common::cf};
+use crate::{CancelFlag, formats::common::cf};
 
 /// Most samples that a whole description may hold; further dimensions keep their names only.
 const MAX_SAMPLES: usize = 4 << 20;
@@ -66,7 +66,7 @@ impl<'a> CoordinateReader<'a> {
         let as_array = u32::MAX - u32::try_from(number).unwrap_or(u32::MAX / 4);
         let stored = Hdf5Array::of(variable, as_array, shape.to_vec(), dtype.size_bytes());
         let (target, region) = Target::new(shape, dtype.size_bytes())?;
-        self.hdf5.read_stored(&stored, &Selection::all(shape), region, &Cancel::default())?;
+        self.hdf5.read_stored(&stored, &Selection::all(shape), region, &CancelFlag::default())?;
         let values = describe::cf_values(&variable.attributes);
         Ok(cf::decoded(&target.into_vec()?, dtype, &values, describe::default_fill(variable, self.is_netcdf)))
     }

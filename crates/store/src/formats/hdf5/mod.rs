@@ -49,7 +49,7 @@ use self::walk::Hdf5Variable;
 use crate::cache::chunk_cache::ChunkStore;
 use crate::formats::common::chunked::{ChunkPart, for_each_chunk};
 use crate::schedule::once::Once;
-use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
+use crate::{Access, CancelFlag, FileBytes, Format, OpenOptions};
 
 /// Opens a file.
 ///
@@ -169,7 +169,7 @@ impl Hdf5 {
         stored: &Hdf5Array,
         selection: &Selection,
         into: Region,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         let mut within = into;
         let mut ranges = selection.ranges().to_vec();
@@ -207,7 +207,7 @@ impl Hdf5 {
         stored: &Hdf5Array,
         selection: &Selection,
         into: Region,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         let size = stored.item_bytes;
         let tile = storage::tile(&stored.extent, size);
@@ -234,7 +234,7 @@ impl Hdf5 {
         end: TextEnd,
         selection: &Selection,
         into: Region,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         let size_bytes = stored.extent.last().copied().unwrap_or(1);
         let text_bytes = usize::try_from(size_bytes).unwrap_or(usize::MAX).max(1);
@@ -263,7 +263,7 @@ impl Hdf5 {
     fn with_storage<T>(
         &self,
         stored: &Hdf5Array,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
         how: impl FnOnce(&DatasetStorage, &StorageReader<'_>) -> Result<T>,
     ) -> Result<T> {
         let locate = || {
@@ -313,7 +313,7 @@ impl Format for Hdf5 {
         _level: u8,
         selection: &Selection,
         into: Region,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         let stored = self.stored(array)?;
         self.read_stored(stored, selection, into, cancel).map_err(|e| {
@@ -327,7 +327,7 @@ impl Format for Hdf5 {
         array: u32,
         _level: u8,
         selection: &Selection,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<Option<PackedChunk>> {
         let stored = self.stored(array)?;
         let is_plain =
@@ -343,7 +343,7 @@ impl Format for Hdf5 {
 const FILLED_BYTES: usize = 256 << 10;
 
 /// Every element of a region the same.
-fn fill(mut region: Region, element: &[u8], cancel: &Cancel) -> Result<()> {
+fn fill(mut region: Region, element: &[u8], cancel: &CancelFlag) -> Result<()> {
     let size_bytes = region.size_bytes();
     let piece = element.repeat((FILLED_BYTES / element.len().max(1)).max(1));
     let mut at = 0;

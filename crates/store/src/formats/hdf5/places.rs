@@ -6,7 +6,7 @@
 use array::{Error, Result};
 
 use super::library::{ChunkLocation, Object};
-use crate::Cancel;
+use crate::CancelFlag;
 
 /// Most chunks of one data set whose places are kept (40 bytes each); beyond, each is looked up.
 const MAX_LISTED_CHUNKS: usize = 2 << 20;
@@ -37,7 +37,7 @@ impl ChunkIndex {
     ///
     /// # Errors
     /// `Corrupt` when the library cannot list them, `Cancelled`.
-    pub(super) fn find(object: Object, shape: &[u64], chunk: &[u64], cancel: &Cancel) -> Result<Self> {
+    pub(super) fn find(object: Object, shape: &[u64], chunk: &[u64], cancel: &CancelFlag) -> Result<Self> {
         let grid: Vec<u64> = shape.iter().zip(chunk).map(|(n, c)| n.div_ceil(*c)).collect();
         let mut places = Self { chunk: chunk.to_vec(), grid, known: ChunkLookup::Listed(Vec::new()) };
         let Some(mut listed) = places.list(&object, cancel)? else {
@@ -60,7 +60,7 @@ impl ChunkIndex {
     }
 
     /// `None` when there are too many.
-    fn list(&self, object: &Object, cancel: &Cancel) -> Result<Option<Vec<(u64, ChunkLocation)>>> {
+    fn list(&self, object: &Object, cancel: &CancelFlag) -> Result<Option<Vec<(u64, ChunkLocation)>>> {
         let mut listed = Vec::new();
         let done = object.chunks(&self.chunk, &mut |position, place| {
             // What lies outside belongs to a shape that the array no longer has.

@@ -12,7 +12,7 @@ use crate::cache::chunk_cache::{ChunkStore, DecodedChunk};
 use crate::formats::common::chunked::{ChunkPart, fill, for_each_chunk, whole_chunk};
 use crate::formats::common::flat::FlatArray;
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
-use crate::{ByteStore, Cancel};
+use crate::{ByteStore, CancelFlag};
 
 /// Longest stored form of a chunk, relative to the chunk: filters may add a little.
 const fn most_stored_bytes(chunk_bytes: u64) -> u64 {
@@ -51,7 +51,7 @@ pub(super) struct StorageReader<'a> {
     pub(super) array: u32,
     pub(super) item_bytes: usize,
     pub(super) fill: &'a [u8],
-    pub(super) cancel: &'a Cancel,
+    pub(super) cancel: &'a CancelFlag,
 }
 
 impl DatasetStorage {
@@ -64,7 +64,7 @@ impl DatasetStorage {
         facts: &DatasetInfo,
         shape: &[u64],
         item_bytes: usize,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<Self> {
         let outer = shape.len().saturating_sub(facts.inner_axes);
         match &facts.layout {

@@ -46,7 +46,7 @@ fn open_within(path: &Path, scratch: &Scratch) -> Hdf5 {
 fn read(file: &Hdf5, name: &str, selection: &Selection) -> Result<Vec<u8>> {
     let (number, info) = file.dataset.find(name)?;
     let (target, region) = Target::new(&selection.shape(), info.dtype.size_bytes())?;
-    file.read(number, 0, selection, region, &Cancel::default())?;
+    file.read(number, 0, selection, region, &CancelFlag::default())?;
     target.into_vec()
 }
 
@@ -223,7 +223,8 @@ fn chunks_lie_where_the_library_finds_them_whichever_axis_grows() {
         check(&opened, &info.name, &data.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>());
         let object = || opened.files.object(stored.id).unwrap();
         let chunk = [2, 3, 2];
-        let places = places::ChunkIndex::find(object(), &stored.shape, &chunk, &Cancel::default()).unwrap();
+        let places =
+            places::ChunkIndex::find(object(), &stored.shape, &chunk, &CancelFlag::default()).unwrap();
         assert!(places.is_listed(), "{}", info.name);
         for position in (0..3 * 3 * 2).map(|n| [n / 6, n / 2 % 3, n % 2]) {
             let found = object().chunk_place(&position, &chunk).unwrap();
@@ -556,7 +557,7 @@ fn chunks_that_others_can_undo_are_given_as_they_rest() {
     let second = Selection::of_box(&[0, 0, 32], &[32, 32, 32]);
     let packed = |name: &str, selection: &Selection| {
         let (number, _) = file.dataset.find(name).unwrap();
-        file.packed(number, 0, selection, &Cancel::default()).unwrap()
+        file.packed(number, 0, selection, &CancelFlag::default()).unwrap()
     };
     for ((name, width), place) in [("packed", 1), ("shuffled", 4)].into_iter().zip(places) {
         let found = packed(name, &second).expect("a whole chunk");

@@ -14,7 +14,7 @@ use crate::formats::common::cf::{self, Coordinate, DefaultFill, Dimension};
 use crate::formats::common::flat::FlatArray;
 use crate::formats::common::flat_file::{FlatFile, FlatFileArray, HeaderInfo};
 use crate::{
-    Access, ByteStore, Cancel, FileBytes, OpenOptions, formats::common::describe, formats::common::text,
+    Access, ByteStore, CancelFlag, FileBytes, OpenOptions, formats::common::describe, formats::common::text,
 };
 
 /// Whether these are the first bytes of a NetCDF-3 file.
@@ -151,7 +151,7 @@ impl OpenedNetcdf {
         place.check_within(self.file.size_bytes())?;
         let shape = self.header.shape(variable);
         let (target, region): (Target, Region) = Target::new(&shape, variable.element.size_bytes())?;
-        place.read(self.file.as_ref(), &Selection::all(&shape), region, &Cancel::default())?;
+        place.read(self.file.as_ref(), &Selection::all(&shape), region, &CancelFlag::default())?;
         target.into_vec()
     }
 }

@@ -77,7 +77,7 @@ fn read(file: &FlatFile, name: &str, text: &str) -> Vec<f64> {
     let (number, info) = dataset.find(name).unwrap();
     let selection = Selection::parse(text, info.shape()).unwrap();
     let (target, region) = Target::new(&selection.shape(), info.dtype.size_bytes()).unwrap();
-    file.read(number, 0, &selection, region, &Cancel::default()).unwrap();
+    file.read(number, 0, &selection, region, &CancelFlag::default()).unwrap();
     let bytes = target.into_vec().unwrap();
     (0..bytes.len() / info.dtype.size_bytes())
         .map(|i| info.dtype.scalar_at(&bytes, i).unwrap().as_f64())

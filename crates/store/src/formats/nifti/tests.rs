@@ -4,7 +4,7 @@ use array::{ErrorKind, Selection, Target};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Cancel, Format};
+use crate::{CancelFlag, Format};
 
 /// A NIfTI-1 header in the given byte order.
 struct Made {
@@ -53,7 +53,7 @@ fn read(file: &FlatFile, text: &str) -> Vec<u8> {
     let info = &dataset.arrays[0];
     let selection = Selection::parse(text, info.shape()).unwrap();
     let (target, region) = Target::new(&selection.shape(), info.dtype.size_bytes()).unwrap();
-    file.read(0, 0, &selection, region, &Cancel::default()).unwrap();
+    file.read(0, 0, &selection, region, &CancelFlag::default()).unwrap();
     target.into_vec().unwrap()
 }
 
@@ -167,7 +167,7 @@ fn colors_have_an_axis_and_complex_numbers_two_arrays() {
         let info = &dataset.arrays[number as usize];
         assert_eq!((info.shape(), info.dtype.to_string().as_str()), (&[2, 2, 2][..], "<f4"));
         let (target, region) = Target::new(info.shape(), 4).unwrap();
-        file.read(number, 0, &Selection::all(info.shape()), region, &Cancel::default()).unwrap();
+        file.read(number, 0, &Selection::all(info.shape()), region, &CancelFlag::default()).unwrap();
         let expected: Vec<u8> = data.chunks(8).flat_map(|pair| &pair[first..first + 4]).copied().collect();
         assert_eq!(target.into_vec().unwrap(), expected);
     }

@@ -14,7 +14,7 @@ use super::{MAX_HEADER_BYTES, text};
 use crate::cache::chunk_cache::{ChunkStore, DecodedChunk};
 use crate::io::byte_store::FileStamp;
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
-use crate::{Access, ByteStore, Cancel, FileBytes, GzipBytes, IoCounts, OpenOptions};
+use crate::{Access, ByteStore, CancelFlag, FileBytes, GzipBytes, IoCounts, OpenOptions};
 
 /// Most files that are open at a time where data lie in several.
 const MAX_OPEN: usize = 64;
@@ -155,7 +155,7 @@ impl WholeFile {
         Ok(Self { file, start, how, size, kept: ChunkStore::new(options.scratch.clone()) })
     }
 
-    fn decode(&self, cancel: &Cancel) -> Result<Vec<u8>> {
+    fn decode(&self, cancel: &CancelFlag) -> Result<Vec<u8>> {
         let mut input = FileStream { file: &self.file, at: self.start, end: self.file.size_bytes(), cancel };
         let FileLayout { encoding, skip, dtype } = self.how;
         match encoding {
@@ -179,7 +179,7 @@ impl WholeFile {
     }
 
     /// Takes the data from an unpacked stream: those behind the bytes to skip, or those at its end.
-    fn unpack(&self, stream: &mut dyn Read, cancel: &Cancel) -> Result<Vec<u8>> {
+    fn unpack(&self, stream: &mut dyn Read, cancel: &CancelFlag) -> Result<Vec<u8>> {
         let mut left = self.how.skip.bytes.unwrap_or(0);
         let is_end_wanted = self.how.skip.bytes.is_none();
         let mut out = Vec::new();
@@ -237,7 +237,7 @@ impl ByteStore for WholeFile {
         self.size as u64
     }
 
-    fn read_at(&self, offset: u64, mut into: &mut [u8], cancel: &Cancel) -> Result<()> {
+    fn read_at(&self, offset: u64, mut into: &mut [u8], cancel: &CancelFlag) -> Result<()> {
         let decoded = self.kept.get(0, 0, self.size, cancel, || {
             // The decoder's own memory and the text of numbers are small beside what comes of them.
             let needed = (self.size + 4 * STEP_BYTES) as u64;
@@ -263,7 +263,7 @@ pub(super) struct FileStream<'a> {
     file: &'a FileBytes,
     at: u64,
     end: u64,
-    cancel: &'a Cancel,
+    cancel: &'a CancelFlag,
 }
 
 impl Read for FileStream<'_> {
@@ -359,7 +359,7 @@ impl ByteStore for DataFiles {
         self.part_bytes.saturating_mul(self.files.len() as u64)
     }
 
-    fn read_at(&self, offset: u64, into: &mut [u8], cancel: &Cancel) -> Result<()> {
+    fn read_at(&self, offset: u64, into: &mut [u8], cancel: &CancelFlag) -> Result<()> {
         let (mut at, mut rest) = (offset, into);
         while !rest.is_empty() {
             cancel.check()?;

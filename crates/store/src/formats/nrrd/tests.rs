@@ -4,7 +4,7 @@ use array::{Affine, AxisKind, ErrorKind, Selection, Target};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Access, Cancel, Format};
+use crate::{Access, CancelFlag, Format};
 
 fn open_text(header: &str, data: &[u8], detached: Option<&[u8]>) -> Result<FlatFile> {
     let dir = tempfile::tempdir().unwrap();
@@ -21,7 +21,7 @@ fn read(file: &FlatFile, text: &str) -> Vec<u8> {
     let info = &dataset.arrays[0];
     let selection = Selection::parse(text, info.shape()).unwrap();
     let (target, region) = Target::new(&selection.shape(), info.dtype.size_bytes()).unwrap();
-    file.read(0, 0, &selection, region, &Cancel::default()).unwrap();
+    file.read(0, 0, &selection, region, &CancelFlag::default()).unwrap();
     target.into_vec().unwrap()
 }
 
@@ -179,7 +179,7 @@ fn every_encoding_gives_the_same() {
         let cut = &bytes[..bytes.len() - 4];
         let file = open_text(&format!("{header}byte skip: -1\n\n"), cut, None).unwrap();
         let (target, region) = Target::new(&[2, 3, 4], 1).unwrap();
-        let error = file.read(0, 0, &Selection::all(&[2, 3, 4]), region, &Cancel::default()).unwrap_err();
+        let error = file.read(0, 0, &Selection::all(&[2, 3, 4]), region, &CancelFlag::default()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{encoding}: {error}");
         drop(target);
     }
@@ -218,7 +218,7 @@ fn text_has_numbers_of_every_type() {
         let info = &file.dataset().arrays[0];
         let (_target, region) = Target::new(info.shape(), info.dtype.size_bytes()).unwrap();
         let all = Selection::all(info.shape());
-        let error = file.read(0, 0, &all, region, &Cancel::default()).unwrap_err();
+        let error = file.read(0, 0, &all, region, &CancelFlag::default()).unwrap_err();
         assert!(error.kind() == ErrorKind::Corrupt && error.to_string().contains(words), "{error}");
     }
 }
@@ -251,7 +251,7 @@ fn data_may_lie_in_several_files() {
     let file = open(FileBytes::open(&dir.path().join("a.nhdr")).unwrap(), &OpenOptions::default()).unwrap();
     write("row9.raw", b"changed");
     let (_target, region) = Target::new(&[2, 3, 4], 1).unwrap();
-    let error = file.read(0, 0, &Selection::all(&[2, 3, 4]), region, &Cancel::default()).unwrap_err();
+    let error = file.read(0, 0, &Selection::all(&[2, 3, 4]), region, &CancelFlag::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Stale);
     // One that is too short is noticed at once.
     let error = open(FileBytes::open(&dir.path().join("a.nhdr")).unwrap(), &OpenOptions::default()).map(drop);

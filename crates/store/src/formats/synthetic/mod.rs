@@ -19,7 +19,7 @@ use array::{
 };
 
 use crate::io::portions::{PORTION_BYTES, Portions};
-use crate::{Access, Cancel, Format, formats::common::describe};
+use crate::{Access, CancelFlag, Format, formats::common::describe};
 use location::SyntheticLocation;
 
 /// Prefix of every synthetic location.
@@ -133,7 +133,7 @@ impl Format for Synthetic {
         level: u8,
         selection: &Selection,
         into: Region,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         let array = self.dataset.array(array)?;
         let factor = &array.level(level)?.factor;

@@ -9,7 +9,7 @@ fn read(field: &Synthetic, level: u8, text: &str) -> Vec<f64> {
     let info = field.dataset.array(0).unwrap();
     let selection = Selection::parse(text, &info.level(level).unwrap().shape).unwrap();
     let (target, region) = Target::new(&selection.shape(), info.dtype.size_bytes()).unwrap();
-    field.read(0, level, &selection, region, &Cancel::default()).unwrap();
+    field.read(0, level, &selection, region, &CancelFlag::default()).unwrap();
     let bytes = target.into_vec().unwrap();
     (0..bytes.len() / info.dtype.size_bytes())
         .map(|i| info.dtype.scalar_at(&bytes, i).unwrap().as_f64())

@@ -18,7 +18,7 @@ use super::nodes::{NodeKind, ZarrNode, ZarrNodes, join};
 use super::ome::{self, Multiscale};
 use super::stored::{MAX_TEXT_CHUNKS, ZarrArray};
 use crate::cache::chunk_cache::ChunkStore;
-use crate::{Cancel, Scratch, formats::common::cf, formats::common::describe, formats::common::text};
+use crate::{CancelFlag, Scratch, formats::common::cf, formats::common::describe, formats::common::text};
 
 /// Most coordinate samples of a whole description.
 const MAX_SAMPLES: usize = 4 << 20;
@@ -382,7 +382,7 @@ fn samples(stored: &ZarrArray, values: &cf::CfAttributes, scratch: &Scratch) -> 
     let (target, region) = Target::new(stored.shape(), stored.dtype.size_bytes())?;
     let whole = Selection::all(stored.shape());
     let chunks = ChunkStore::new(scratch.clone());
-    stored.read(0, &whole, region, &chunks, &Cancel::default())?;
+    stored.read(0, &whole, region, &chunks, &CancelFlag::default())?;
     Ok(cf::decoded(&target.into_vec()?, stored.dtype, values, cf::DefaultFill::Ordinary))
 }
 

@@ -39,7 +39,7 @@ use self::directory::Directory;
 use self::nodes::DOCUMENTS;
 use self::stored::ZarrArray;
 use crate::cache::chunk_cache::ChunkStore;
-use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
+use crate::{Access, CancelFlag, FileBytes, Format, OpenOptions};
 
 /// Whether a directory is a store.
 pub(crate) fn recognizes(directory: &Path) -> bool {
@@ -111,7 +111,7 @@ impl Format for Zarr {
         level: u8,
         selection: &Selection,
         into: Region,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         let (number, stored) = self.stored(array, level)?;
         stored.read(number, selection, into, &self.chunks, cancel).map_err(|e| {
@@ -125,7 +125,7 @@ impl Format for Zarr {
         array: u32,
         level: u8,
         selection: &Selection,
-        _cancel: &Cancel,
+        _cancel: &CancelFlag,
     ) -> Result<Option<PackedChunk>> {
         self.stored(array, level)?.1.packed(selection)
     }

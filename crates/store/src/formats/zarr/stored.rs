@@ -18,7 +18,7 @@ use super::states::at;
 use crate::cache::chunk_cache::{ChunkStore, DecodedChunk};
 use crate::formats::common::chunked::{ChunkPart, fill, for_each_chunk, whole_chunk};
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
-use crate::{Cancel, Scratch};
+use crate::{CancelFlag, Scratch};
 
 /// Most chunks of texts of any length that are looked at when a store is opened: a second on a local disk.
 pub(super) const MAX_TEXT_CHUNKS: u64 = 65_536;
@@ -130,7 +130,7 @@ impl ZarrArray {
             ))
         })?;
         let mut longest = chain.fill().len();
-        let cancel = Cancel::default();
+        let cancel = CancelFlag::default();
         for number in 0..chunks {
             let Some(place) = self.place(&at(number, &grid), MAX_TEXT_BYTES)? else { continue };
             let _room = scratch.reserve(0, place.size_bytes, &cancel)?;
@@ -183,7 +183,7 @@ impl ZarrArray {
         selection: &Selection,
         into: Region,
         store: &ChunkStore,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         let size = chunk_bytes(&self.chunk, self.dtype)?;
         for_each_chunk(selection, &self.chunk, into, &mut |part, into| {
@@ -234,7 +234,7 @@ impl ZarrArray {
     }
 
     /// A chunk that was never written: no bytes at all; of texts, whose fill is more than one element, all of them.
-    fn missing(&self, size: usize, store: &ChunkStore, cancel: &Cancel) -> Result<DecodedChunk> {
+    fn missing(&self, size: usize, store: &ChunkStore, cancel: &CancelFlag) -> Result<DecodedChunk> {
         if !self.is_text() || self.fill.iter().all(|&byte| byte == 0) {
             return Ok(DecodedChunk::default());
         }
@@ -263,7 +263,7 @@ impl ZarrArray {
         position: &[u64],
         size: usize,
         store: &ChunkStore,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<DecodedChunk> {
         let ChunkCodecs { packing, chain, .. } = &self.codecs;
         let stored_bytes = self.stored_bytes(size);

@@ -14,7 +14,7 @@ use crate::Scratch;
 fn read(store: &Zarr, name: &str, level: u8, selection: &Selection) -> Result<Vec<u8>> {
     let (number, info) = store.dataset.find(name)?;
     let (target, region) = Target::new(&selection.shape(), info.dtype.size_bytes())?;
-    store.read(number, level, selection, region, &Cancel::default())?;
+    store.read(number, level, selection, region, &CancelFlag::default())?;
     target.into_vec()
 }
 

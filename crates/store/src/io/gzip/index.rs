@@ -10,7 +10,7 @@ use flate2::write::DeflateEncoder;
 use super::MAX_SEGMENT_BYTES;
 use super::decoder::{DecoderStop, GzipDecoder};
 use crate::cache::chunk_cache::ChunkStore;
-use crate::{Cancel, FileBytes};
+use crate::{CancelFlag, FileBytes};
 
 /// Most points; beyond, every other one is given up and the spacing doubles. Their windows, packed, are
 /// what an index costs in memory: rarely more than half of 32 KiB each.
@@ -95,7 +95,7 @@ impl GzipIndex {
         spacing: PointSpacing,
         tell: &dyn Fn(u64),
         segments: &ChunkStore,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<Self> {
         let mut decoder = GzipDecoder::start(file, start)?;
         let mut points = vec![RestartPoint::new(0, decoder.packed(), 0, &[])?];

@@ -29,7 +29,7 @@ use self::index::{GzipIndex, PointSpacing};
 use crate::cache::chunk_cache::{ChunkStore, DecodedChunk};
 use crate::schedule::once::Once;
 use crate::schedule::pool::on_pool;
-use crate::{ByteStore, Cancel, FileBytes, IoCounts, OnProgress, OpenOptions, Progress, SideCache};
+use crate::{ByteStore, CancelFlag, FileBytes, IoCounts, OnProgress, OpenOptions, Progress, SideCache};
 
 /// Longest stretch that is kept decoded; longer ones (of streams without block boundaries) are decoded as needed.
 const MAX_SEGMENT_BYTES: u64 = 8 << 20;
@@ -92,11 +92,11 @@ impl GzipBytes {
 
 impl GzipInner {
     /// The index: from memory, from the side cache, or made now; by one thread at a time.
-    fn index(&self, cancel: &Cancel) -> Result<&GzipIndex> {
+    fn index(&self, cancel: &CancelFlag) -> Result<&GzipIndex> {
         self.index.get_or_make(cancel, || self.load_or_build(cancel))
     }
 
-    fn load_or_build(&self, cancel: &Cancel) -> Result<GzipIndex> {
+    fn load_or_build(&self, cancel: &CancelFlag) -> Result<GzipIndex> {
         let id = self.file.dataset_id();
         let name = format!("{INDEX_NAME}-{}", self.start);
         let kept = self.side.as_ref().and_then(|side| side.get(id, &name));
@@ -124,7 +124,7 @@ impl GzipInner {
     }
 
     /// Segment `number`, which is no longer than [`longest_kept`](Self::longest_kept), decoded now unless it is kept.
-    fn segment(&self, index: &GzipIndex, number: usize, cancel: &Cancel) -> Result<Arc<DecodedChunk>> {
+    fn segment(&self, index: &GzipIndex, number: usize, cancel: &CancelFlag) -> Result<Arc<DecodedChunk>> {
         let (start, end) = index.span(number);
         let size = usize::try_from(end - start).map_err(|_| Error::internal("a segment exceeds memory"))?;
         self.segments.get(0, number as u64, size, cancel, || {
@@ -151,7 +151,7 @@ impl GzipInner {
         number: usize,
         skip: u64,
         into: &mut [u8],
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<()> {
         let mut decoder = self.resume(index, number)?;
         let mut discarded = vec![0; DISCARD_BYTES];
@@ -187,7 +187,7 @@ impl ByteStore for GzipBytes {
         Some(making.boxed())
     }
 
-    fn read_at(&self, offset: u64, into: &mut [u8], cancel: &Cancel) -> Result<()> {
+    fn read_at(&self, offset: u64, into: &mut [u8], cancel: &CancelFlag) -> Result<()> {
         let inside = &*self.0;
         let index = inside.index(cancel)?;
         let end = offset.checked_add(into.len() as u64).filter(|&end| end <= index.size_bytes);

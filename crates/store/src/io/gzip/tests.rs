@@ -56,7 +56,7 @@ impl Case {
 
 fn read(inside: &GzipBytes, offset: usize, size: usize) -> Result<Vec<u8>> {
     let mut bytes = vec![0; size];
-    inside.read_at(offset as u64, &mut bytes, &Cancel::default()).map(|()| bytes)
+    inside.read_at(offset as u64, &mut bytes, &CancelFlag::default()).map(|()| bytes)
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn later_reads_decode_only_a_stretch() {
         "{} of {whole} packed bytes for one stretch",
         again.counts().bytes
     );
-    let index = again.0.index(&Cancel::default()).unwrap();
+    let index = again.0.index(&CancelFlag::default()).unwrap();
     assert!((4..=6).contains(&index.points.len()), "{}", index.points.len());
     assert_eq!(read(&again, 0, data.len()).unwrap(), data);
 }
@@ -86,7 +86,7 @@ fn what_was_decoded_while_indexing_is_right_after_points_were_given_up() {
         let spacing = PointSpacing { first_bytes: 32 << 10, most_points };
         let file = FileBytes::open(&case.path).unwrap();
         let inside = GzipBytes::spaced(file, 0, spacing, &case.options);
-        inside.0.index(&Cancel::default()).unwrap();
+        inside.0.index(&CancelFlag::default()).unwrap();
         for offset in (0..data.len()).step_by(9_973) {
             let size = 5_000.min(data.len() - offset);
             assert!(
@@ -245,15 +245,15 @@ fn a_withdrawn_read_does_not_wait_for_room() {
     let header = "NRRD0004\ntype: uint8\ndimension: 1\nsizes: 3000000\nencoding: gzip\n\n";
     let case = Case::new(&[header.as_bytes(), &packed(&data(3_000_000))].concat());
     let format = open_format(&case.path.to_string_lossy(), &case.options).unwrap();
-    let read = |cancel: &Cancel| {
+    let read = |cancel: &CancelFlag| {
         let (target, region) = array::Target::new(&[9], 1)?;
         let selection = array::Selection::of_box(&[2_000_000], &[9]);
         format.read(0, 0, &selection, region, cancel).and_then(|()| target.into_vec())
     };
-    read(&Cancel::default()).unwrap();
+    read(&CancelFlag::default()).unwrap();
     let scratch = &case.options.scratch;
     let _all = scratch.try_reserve(scratch.decoding_bytes()).expect("what is kept leaves");
-    let cancel = Cancel::default();
+    let cancel = CancelFlag::default();
     let answer = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(std::time::Duration::from_millis(100));

@@ -15,7 +15,7 @@ use array::{Error, ErrorKind, Result};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::Cancel;
+use crate::CancelFlag;
 use crate::cache::chunk_cache::ChunkCache;
 use crate::format::LOOK_EVERY;
 
@@ -95,7 +95,7 @@ impl Scratch {
         &self,
         chunk_bytes: u64,
         needed_bytes: u64,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> Result<ScratchReservation> {
         if needed_bytes > self.0.limit_bytes {
             return Err(Error::too_large(format!(

@@ -18,7 +18,7 @@ fn decoding(bytes: u64) -> Scratch {
 
 #[test]
 fn more_than_all_is_refused_with_both_sizes() {
-    let error = decoding(300 * KIB).reserve(200_000, 400_000, &Cancel::default()).map(drop).unwrap_err();
+    let error = decoding(300 * KIB).reserve(200_000, 400_000, &CancelFlag::default()).map(drop).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
     for part in ["200000 bytes", "400000", "within 307200 bytes", "`--memory`"] {
         assert!(error.to_string().contains(part), "{error}");
@@ -35,7 +35,7 @@ fn many_threads_stay_within_and_all_get_there() {
             scope.spawn(move || {
                 for turn in 0..200 {
                     let bytes = 1 + (number * 977 + turn * 331) % 3000;
-                    let room = scratch.reserve(bytes, bytes, &Cancel::default()).unwrap();
+                    let room = scratch.reserve(bytes, bytes, &CancelFlag::default()).unwrap();
                     peak.fetch_max(now.fetch_add(bytes, Ordering::SeqCst) + bytes, Ordering::SeqCst);
                     thread::yield_now();
                     now.fetch_sub(bytes, Ordering::SeqCst);
@@ -54,9 +54,9 @@ fn a_large_one_is_not_overtaken_and_one_that_gives_up_leaves() {
     let scratch = decoding(3000);
     let held = scratch.try_reserve(2000).unwrap();
     let (done, order) = mpsc::channel();
-    let cancel = Cancel::default();
+    let cancel = CancelFlag::default();
     thread::scope(|scope| {
-        let ask = |name, bytes, cancel: &Cancel| {
+        let ask = |name, bytes, cancel: &CancelFlag| {
             let (scratch, done, cancel) = (scratch.clone(), done.clone(), cancel.clone());
             let watched = scratch.clone();
             let waiting = || watched.0.state.lock().waiting.len();
@@ -74,8 +74,8 @@ fn a_large_one_is_not_overtaken_and_one_that_gives_up_leaves() {
             }
         };
         ask("gives up", 2500, &cancel);
-        ask("large", 3000, &Cancel::default());
-        ask("small", 10, &Cancel::default());
+        ask("large", 3000, &CancelFlag::default());
+        ask("small", 10, &CancelFlag::default());
         cancel.cancel();
         assert_eq!(order.recv().unwrap(), ("gives up", Err(ErrorKind::Cancelled)));
         drop(held);
@@ -91,9 +91,9 @@ fn what_is_kept_leaves_when_its_room_is_needed() {
     let decoded = AtomicU64::new(0);
     let size = 100 * KIB;
     let get = |chunk| {
-        chunks.get(0, chunk, usize::try_from(size).unwrap(), &Cancel::default(), || {
+        chunks.get(0, chunk, usize::try_from(size).unwrap(), &CancelFlag::default(), || {
             decoded.fetch_add(1, Ordering::Relaxed);
-            let room = scratch.reserve(size, size, &Cancel::default())?;
+            let room = scratch.reserve(size, size, &CancelFlag::default())?;
             Ok(DecodedChunk::new(vec![1; usize::try_from(size).unwrap()], room))
         })
     };
@@ -115,16 +115,16 @@ fn what_is_kept_leaves_when_its_room_is_needed() {
 fn whoever_waits_for_a_chunk_can_be_withdrawn() {
     let scratch = decoding(300 * KIB);
     let chunks = ChunkStore::new(scratch.clone());
-    let cancel = Cancel::default();
+    let cancel = CancelFlag::default();
     let size = usize::try_from(100 * KIB).unwrap();
     let (begin, begun) = mpsc::channel();
     let (end, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {
         let first = scope.spawn(|| {
-            chunks.get(0, 0, size, &Cancel::default(), move || {
+            chunks.get(0, 0, size, &CancelFlag::default(), move || {
                 begin.send(()).unwrap();
                 ended.recv().unwrap();
-                let room = scratch.reserve(100 * KIB, 100 * KIB, &Cancel::default())?;
+                let room = scratch.reserve(100 * KIB, 100 * KIB, &CancelFlag::default())?;
                 Ok(DecodedChunk::new(vec![1; size], room))
             })
         });

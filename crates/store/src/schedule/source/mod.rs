@@ -1,7 +1,7 @@
 //! Turns any [`Format`] into a [`Source`]: block wants and reads become jobs for the storage threads.
 //!
 //! A block's job runs when it is the most urgent one; what was withdrawn before is never read, what is
-//! withdrawn while it runs ends at the format's next look at its [`Cancel`]. Finished blocks that nobody has
+//! withdrawn while it runs ends at the format's next look at its [`CancelFlag`]. Finished blocks that nobody has
 //! taken yet are bounded per call, so a slow asker slows only itself. What a format has to prepare first keeps no
 //! thread waiting: jobs are submitted afterwards.
 
@@ -23,7 +23,7 @@ use crate::schedule::jobs::{
 };
 use crate::schedule::pool::on_pool;
 use crate::schedule::workers::{WorkerJob, Workers};
-use crate::{Cancel, Format, schedule::pieces};
+use crate::{CancelFlag, Format, schedule::pieces};
 
 /// A format as a source.
 #[derive(Clone)]
@@ -120,7 +120,7 @@ impl Source for FormatSource {
                 preparation.await?;
             }
             let expected = pieces.len();
-            let withdraw = WithdrawOnDrop(Cancel::default());
+            let withdraw = WithdrawOnDrop(CancelFlag::default());
             let (sender, mut results) = mpsc::channel(expected);
             for (selection, into) in pieces {
                 let place = Workers::shared().place().await;

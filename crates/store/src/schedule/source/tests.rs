@@ -103,7 +103,7 @@ impl Format for Slow {
     fn access(&self, _array: u32) -> Access {
         Access::Chunked
     }
-    fn read(&self, _: u32, _: u8, _: &Selection, into: Region, cancel: &Cancel) -> Result<()> {
+    fn read(&self, _: u32, _: u8, _: &Selection, into: Region, cancel: &CancelFlag) -> Result<()> {
         self.begun.fetch_add(1, Ordering::SeqCst);
         while cancel.check().is_ok() {
             std::thread::sleep(Duration::from_millis(1));
@@ -167,7 +167,7 @@ impl Format for Zeros {
     fn access(&self, _array: u32) -> Access {
         Access::Flat
     }
-    fn read(&self, _: u32, _: u8, _: &Selection, _: Region, _: &Cancel) -> Result<()> {
+    fn read(&self, _: u32, _: u8, _: &Selection, _: Region, _: &CancelFlag) -> Result<()> {
         self.1.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }

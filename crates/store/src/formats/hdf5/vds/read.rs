@@ -5,7 +5,7 @@ use array::{AxisRange, Error, Region, Result, Selection, Target, c_strides};
 use super::super::storage::tile;
 use super::super::{Hdf5, Hdf5Array};
 use super::{VirtualPart, VirtualPartAxis};
-use crate::Cancel;
+use crate::CancelFlag;
 use crate::formats::common::chunked::{ChunkPart, for_each_chunk};
 
 /// Reads a selection of a virtual data set of `shape`.
@@ -18,7 +18,7 @@ pub(in super::super) fn read_parts(
     parts: &[VirtualPart],
     selection: &Selection,
     into: Region,
-    cancel: &Cancel,
+    cancel: &CancelFlag,
 ) -> Result<()> {
     let tile = tile(&stored.shape, into.item_bytes());
     for_each_chunk(selection, &tile, into, &mut |part, mut into| {
@@ -34,7 +34,7 @@ fn read_tile(
     part: &ChunkPart<'_>,
     tile: &[u64],
     into: &Region,
-    cancel: &Cancel,
+    cancel: &CancelFlag,
 ) -> Result<Vec<u8>> {
     let item = into.item_bytes();
     let mut bytes = stored.facts.fill.repeat(into.size_bytes() / item.max(1));
@@ -108,7 +108,7 @@ fn copy(
     strides: &[usize],
     item: usize,
     bytes: &mut [u8],
-    cancel: &Cancel,
+    cancel: &CancelFlag,
 ) -> Result<()> {
     let mut chosen = vec![0; runs.len()];
     loop {
@@ -138,7 +138,7 @@ fn copy_box(
     strides: &[usize],
     item: usize,
     bytes: &mut [u8],
-    cancel: &Cancel,
+    cancel: &CancelFlag,
 ) -> Result<()> {
     let mut ranges: Vec<AxisRange> =
         part.start.iter().map(|&start| AxisRange { start, count: 1, step: 1 }).collect();
