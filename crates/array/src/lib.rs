@@ -40,4 +40,4 @@ pub use values::decode::decode;
 pub use values::dtype::{ByteOrder, DType, ElementType, Scalar};
 pub use values::element::{Element, elements};
 pub use values::float::{float_of_text, float_text, same_float, same_floats};
-pub use values::spread::{Padding, ValueSample, ValueSampler, mix64};
+pub use values::sample::{Padding, ValueSample, ValueSampler, mix64};

@@ -4,5 +4,5 @@ pub(crate) mod decode;
 pub(crate) mod dtype;
 pub(crate) mod element;
 pub(crate) mod float;
-pub(crate) mod spread;
+pub(crate) mod sample;
 pub mod stats;

@@ -18,7 +18,7 @@ use crate::io::byte_store::Unchecked;
 use crate::io::read_ahead::ReadAhead;
 use crate::io::window::{FileWindow, FlatSource};
 use crate::schedule::jobs::WithdrawOnDrop;
-use crate::schedule::pieces::PIECE_COST;
+use crate::schedule::read_pieces::PIECE_COST;
 use crate::schedule::workers::{Place, WorkerJob, Workers};
 use crate::{ByteStore, CancelFlag, Format};
 

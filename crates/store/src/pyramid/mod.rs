@@ -9,7 +9,7 @@
 //! the blocks of the coarsest one with low priority.
 
 mod halve;
-mod make;
+mod level_maker;
 mod plan;
 mod slots;
 mod tally;
@@ -26,11 +26,11 @@ use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
 
 use crate::{FormatSource, OpenOptions, Scratch};
-use make::{BlockWaiter, LevelMaker, needed_bytes};
+use level_maker::{BlockWaiter, LevelMaker, needed_bytes};
 use plan::{BlockOrigin, PyramidPlan};
 use slots::WorkSlots;
 
-pub use make::{BLOCKS_AT_ONCE, PIECE_BYTES, PIECES_AT_ONCE};
+pub use level_maker::{BLOCKS_AT_ONCE, PIECE_BYTES, PIECES_AT_ONCE};
 pub use plan::{COARSEST_SIDE, KEPT_PERCENT};
 
 /// Blocks of sampled levels read at a time.

@@ -2,8 +2,8 @@
 
 pub(crate) mod jobs;
 pub(crate) mod once;
-pub(crate) mod pieces;
 pub(crate) mod pool;
+pub(crate) mod read_pieces;
 pub(crate) mod scratch;
 pub(crate) mod source;
 pub(crate) mod workers;

@@ -12,11 +12,12 @@
 //! netcdf     dimension names, hidden attributes       openpmd   axes of particle-mesh files
 //! coordinates   values of coordinate variables
 //! describe   all of it into the description of arrays
-//! storage    where elements lie, reading them         places   where chunks do, and whether that is true
+//! storage    where elements lie, reading them         chunk_index   where chunks do, and whether that is true
 //! filters    undoing deflate, shuffle, ...        signature   the first bytes of a file
 //! hexadecimal   bytes as text, in the index
 //! ```
 
+mod chunk_index;
 mod coordinates;
 mod describe;
 mod files;
@@ -27,7 +28,6 @@ mod library;
 mod links;
 mod netcdf;
 mod openpmd;
-mod places;
 mod signature;
 mod storage;
 mod vds;

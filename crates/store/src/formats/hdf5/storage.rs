@@ -5,9 +5,9 @@
 
 use array::{Error, PackedChunk, Region, Result, Selection};
 
+use super::chunk_index::ChunkIndex;
 use super::filters::FilterPipeline;
 use super::library::{ChunkLocation, DatasetInfo, DatasetLayout, Object};
-use super::places::ChunkIndex;
 use crate::cache::chunk_cache::{ChunkStore, DecodedChunk};
 use crate::formats::common::chunked::{ChunkPart, fill, for_each_chunk, whole_chunk};
 use crate::formats::common::flat::FlatArray;

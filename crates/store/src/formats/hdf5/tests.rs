@@ -224,7 +224,7 @@ fn chunks_lie_where_the_library_finds_them_whichever_axis_grows() {
         let object = || opened.files.object(stored.id).unwrap();
         let chunk = [2, 3, 2];
         let places =
-            places::ChunkIndex::find(object(), &stored.shape, &chunk, &CancelFlag::default()).unwrap();
+            chunk_index::ChunkIndex::find(object(), &stored.shape, &chunk, &CancelFlag::default()).unwrap();
         assert!(places.is_listed(), "{}", info.name);
         for position in (0..3 * 3 * 2).map(|n| [n / 6, n / 2 % 3, n % 2]) {
             let found = object().chunk_place(&position, &chunk).unwrap();

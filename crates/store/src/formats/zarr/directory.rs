@@ -9,7 +9,7 @@ use array::{Error, ErrorKind, Result};
 
 use super::archive::Archive;
 use super::attributes::quoted;
-use super::states::FileStates;
+use super::file_states::FileStates;
 use crate::io::byte_store::FileStamp;
 use crate::{ByteStore, FileBytes};
 

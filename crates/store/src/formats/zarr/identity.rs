@@ -12,7 +12,7 @@
 use array::Result;
 
 use super::directory::Directory;
-use super::states::at;
+use super::file_states::at;
 use super::stored::ZarrArray;
 use crate::io::byte_store::FileStamp;
 

@@ -18,6 +18,7 @@ mod archive;
 mod attributes;
 mod describe;
 mod directory;
+mod file_states;
 mod filters;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
@@ -27,7 +28,6 @@ mod nodes;
 mod ome;
 mod packing;
 mod shards;
-mod states;
 mod stored;
 
 use std::path::Path;

@@ -4,10 +4,10 @@
 use array::{Error, Result};
 use serde_json::Value;
 
+use super::file_states::at;
 use super::filters::{ElementForm, FilterChain};
 use super::packing::BytesCodecs;
 use super::shards::Sharding;
-use super::states::at;
 
 /// Most shards within one another, the outermost left out: memory for as many chunks is taken at a time.
 const MAX_DEPTH: usize = 2;

@@ -10,11 +10,11 @@ use array::{DType, Error, MAX_TEXT_BYTES, MAX_TEXT_ELEMENTS, PackedChunk, Region
 use serde_json::Value;
 
 use super::directory::{Directory, FileRange};
+use super::file_states::at;
 use super::filters::{self, ElementForm, ElementReading, FilterChain};
 use super::nodes::{NodeKind, chunk_sizes, listed, sizes};
 use super::packing::{BytesCodecs, name};
 use super::shards::Sharding;
-use super::states::at;
 use crate::cache::chunk_cache::{ChunkStore, DecodedChunk};
 use crate::formats::common::chunked::{ChunkPart, fill, for_each_chunk, whole_chunk};
 use crate::schedule::scratch::MAX_CHUNK_BYTES;

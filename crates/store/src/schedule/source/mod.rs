@@ -23,7 +23,7 @@ use crate::schedule::jobs::{
 };
 use crate::schedule::pool::on_pool;
 use crate::schedule::workers::{WorkerJob, Workers};
-use crate::{CancelFlag, Format, schedule::pieces};
+use crate::{CancelFlag, Format, schedule::read_pieces};
 
 /// A format as a source.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::hexadecimal;
 use super::dataset::{split_fixed_text, trim_text};
-use super::element::{Datatype, TextEnd};
+use super::datatype::{Datatype, TextEnd};
 use super::{Handle, Object, check, locked};
 
 /// Most elements of an attribute that are read.

@@ -24,7 +24,7 @@ use hdf5_metno_sys::h5t::H5Treclaim;
 use hdf5_metno_sys::h5z::H5Zfilter_avail;
 use serde::{Deserialize, Serialize};
 
-use super::element::{Datatype, PaddedBits, TextEnd};
+use super::datatype::{Datatype, PaddedBits, TextEnd};
 use super::{Handle, Object, check, locked};
 
 /// Most axes HDF5 knows.

@@ -12,11 +12,11 @@ mod attribute;
 mod chunks;
 mod create;
 mod dataset;
+mod datatype;
 mod driver;
-mod element;
 mod file;
 mod heap;
-mod sources;
+mod mappings;
 
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::Once;
@@ -31,9 +31,9 @@ pub(super) use attribute::AttributeValue;
 pub(super) use chunks::ChunkLocation;
 pub use create::{NewHdf5, create_hdf5};
 pub(super) use dataset::{DatasetInfo, DatasetLayout, PipelineFilter, TextForm, trim_text};
-pub(super) use element::{CompoundMember, Datatype, TextEnd};
+pub(super) use datatype::{CompoundMember, Datatype, TextEnd};
 pub(super) use file::{GroupLink, Hdf5File, LinkTarget, Object, ObjectKind, ObjectToken};
-pub(super) use sources::{DataspaceSelection, HyperslabAxis, VirtualMapping};
+pub(super) use mappings::{DataspaceSelection, HyperslabAxis, VirtualMapping};
 
 /// Runs `work` while no other thread is inside the library.
 fn locked<T>(work: impl FnOnce() -> T) -> T {
