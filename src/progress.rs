@@ -143,7 +143,7 @@ pub(crate) fn of_awaiting(progress: ProgressOutput) -> OnAwait {
 /// Returns a callback for long work while opening files.
 pub(crate) fn of_opening(progress: ProgressOutput) -> OnProgress {
     let meter = ProgressMeter::new(ProgressUnit::Bytes, progress);
-    Arc::new(move |now: store::Progress| {
+    Arc::new(move |now: store::LongTaskProgress| {
         meter.set(&now.what, now.done_bytes, now.total_bytes);
         if now.done_bytes >= now.total_bytes {
             meter.clear();

@@ -23,7 +23,7 @@ pub use formats::recognize::{DetachedHeader, recognize};
 pub use io::byte_store::{ByteStore, FileBytes, IoCounts, process_io_counts};
 pub use io::gzip::GzipBytes;
 pub use io::window::FlatSource;
-pub use options::{OnProgress, OpenOptions, Progress};
+pub use options::{LongTaskProgress, OnProgress, OpenOptions};
 pub use pyramid::{BLOCKS_AT_ONCE, COARSEST_SIDE, KEPT_PERCENT, Levels, PIECE_BYTES, PIECES_AT_ONCE};
 pub use schedule::jobs::MAX_BYTES_IN_HAND;
 pub use schedule::pool::{on_pool, soon};

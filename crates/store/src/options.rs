@@ -10,7 +10,7 @@ use crate::{SIDE_CACHE_BYTES, Scratch, SideCache};
 
 /// How far a long task is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct LongTaskProgress {
     /// Description of the task, for people: `indexing brain.nii.gz`.
     pub what: String,
     /// Bytes done.
@@ -20,7 +20,7 @@ pub struct Progress {
 }
 
 /// Told of progress now and then, from any thread.
-pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+pub type OnProgress = Arc<dyn Fn(LongTaskProgress) + Send + Sync>;
 
 /// Options of opening.
 #[derive(Clone, Default)]

@@ -29,7 +29,9 @@ use self::index::{GzipIndex, PointSpacing};
 use crate::cache::chunk_cache::{ChunkStore, DecodedChunk};
 use crate::schedule::once::Once;
 use crate::schedule::pool::on_pool;
-use crate::{ByteStore, CancelFlag, FileBytes, IoCounts, OnProgress, OpenOptions, Progress, SideCache};
+use crate::{
+    ByteStore, CancelFlag, FileBytes, IoCounts, LongTaskProgress, OnProgress, OpenOptions, SideCache,
+};
 
 /// Longest stretch that is kept decoded; longer ones (of streams without block boundaries) are decoded as needed.
 const MAX_SEGMENT_BYTES: u64 = 8 << 20;
@@ -119,7 +121,11 @@ impl GzipInner {
         let total_bytes = self.file.size_bytes();
         self.work.set(LongTask::Indexing, done_bytes, total_bytes);
         if let Some(tell) = &self.on_progress {
-            tell(Progress { what: format!("indexing {}", self.file.name()), done_bytes, total_bytes });
+            tell(LongTaskProgress {
+                what: format!("indexing {}", self.file.name()),
+                done_bytes,
+                total_bytes,
+            });
         }
     }
 
