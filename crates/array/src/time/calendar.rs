@@ -16,7 +16,7 @@ const GRAINS: [i64; 5] = [1, 1_000, 1_000_000, NANOSECONDS, 60 * NANOSECONDS];
 /// Days before each month of a year without a leap day.
 const BEFORE_MONTH: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
 /// The first day of the Gregorian calendar, and the last one of the Julian one before it, in the standard calendar.
-pub(crate) const GREGORIAN_FROM: [i64; 3] = [1582, 10, 15];
+const GREGORIAN_FROM: [i64; 3] = [1582, 10, 15];
 const JULIAN_UNTIL: [i64; 3] = [1582, 10, 4];
 /// Years that are accepted.
 const YEARS: std::ops::RangeInclusive<i64> = -99_999..=99_999;
@@ -157,13 +157,6 @@ impl Calendar {
         // In October 1582 ten days are missing.
         let day = (1..=31).rev().find(|&day| self.days_counted([year, month, day]) == Some(days))?;
         Some([self.written(year), month, day])
-    }
-
-    /// Seconds from the beginning of the counted year 0 to `of_day` seconds after midnight of a date; `None` for a day that
-    /// the calendar does not have.
-    #[expect(clippy::cast_precision_loss, reason = "days of 100,000 years")]
-    pub(crate) fn moment(self, date: [i64; 3], of_day: f64) -> Option<f64> {
-        Some(self.days(date)? as f64 * SECONDS_A_DAY + of_day)
     }
 }
 
@@ -315,6 +308,30 @@ impl TimeUnits {
         let begins = |date| self.calendar.days(date).map(|day| self.moment_of(day, 0.0));
         let (from, end) = (begins(GREGORIAN_FROM), begins([10_000, 1, 1]));
         from.zip(end).is_some_and(|(from, end)| from <= 0.0 && (from..end).contains(&self.moment(value)))
+    }
+
+    /// Whether the epoch lies before 15 October 1582 in the standard calendar: some programs read such dates as Julian, others as
+    /// Gregorian.
+    pub(crate) fn is_epoch_ambiguous(&self) -> bool {
+        let from = self.calendar.days(GREGORIAN_FROM);
+        self.calendar == Calendar::Standard && from.is_some_and(|from| self.epoch_day < from)
+    }
+
+    /// Length of the unit in seconds.
+    pub(crate) fn unit_seconds(&self) -> f64 {
+        self.unit.seconds / self.unit.parts
+    }
+
+    /// Number to add to a value in these units to get the same time in `other`; `None` if units or calendars differ, or if the
+    /// number cannot be expressed exactly.
+    #[expect(clippy::float_cmp, reason = "whole seconds")]
+    pub(crate) fn offset_to(&self, other: &Self) -> Option<f64> {
+        if self.calendar != other.calendar || self.unit != other.unit {
+            return None;
+        }
+        let seconds = other.moment_of(self.epoch_day, self.epoch_of_day);
+        let steps = seconds * self.unit.parts / self.unit.seconds;
+        (self.moment(steps) == seconds).then_some(steps)
     }
 
     /// Date, and nanoseconds since its midnight, rounded to what a floating-point number of this size can tell apart (tenths of

@@ -5,9 +5,7 @@
 
 pub mod calendar;
 
-use crate::time::calendar::{Calendar, GREGORIAN_FROM, TimeUnits};
-
-const SECONDS_A_DAY: f64 = 86_400.0;
+use crate::time::calendar::TimeUnits;
 
 /// The date of a value in CF `units`, and the time of day where it is not midnight, with as many parts as times `step` apart need (0
 /// where that is not known); `None` where that cannot be said: units that are no such time, an unknown calendar, a date before 1582 or
@@ -18,83 +16,31 @@ pub fn date(value: f64, step: f64, units: &str, calendar: &str) -> Option<String
     time.label(value, step)
 }
 
-/// Epoch, unit and calendar by which times are counted: `days since 2001-01-01` of `noleap`.
+/// Epoch, unit and calendar of a time axis: `days since 2001-01-01` of `noleap`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reference {
-    calendar: Calendar,
-    unit_seconds: f64,
-    /// The epoch, seconds since the beginning of the year 0 of the calendar.
-    at_seconds: f64,
-}
+pub struct Reference(TimeUnits);
 
 impl Reference {
-    /// Parses CF `units` and a calendar's name; `None` where the units are no such time, where the calendar is unknown, and
-    /// before 15 October 1582 in the standard calendar, which programs read as Julian or Gregorian.
+    /// Parses CF `units` and the name of a calendar; `None` for units that are not `UNIT since DATE`, for an unknown calendar, and for
+    /// dates before 15 October 1582 in the standard calendar, which some programs read as Julian and others as Gregorian.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "whole numbers below 10,000")]
     pub fn of(units: &str, calendar: &str) -> Option<Self> {
-        let calendar: Calendar = calendar.trim().parse().ok()?;
-        let (unit, epoch) = units.split_once(" since ")?;
-        let (date, of_day) = parts_of(epoch.trim())?;
-        if date.iter().any(|part| part.fract() != 0.0) {
-            return None;
-        }
-        let date = date.map(|part| part as i64);
-        if calendar == Calendar::Standard && date < GREGORIAN_FROM {
-            return None;
-        }
-        let at_seconds = calendar.moment(date, of_day)?;
-        Some(Self { calendar, unit_seconds: seconds_of(unit.trim())?, at_seconds })
+        let time = TimeUnits::parse(units, calendar.trim()).ok()?;
+        (!time.is_epoch_ambiguous()).then_some(Self(time))
     }
 
-    /// Number to add to a time by `self` to get the same time by `other`; `None` where their units or calendars differ, or
-    /// where it cannot be expressed exactly.
+    /// Number to add to a time by `self` to get the same time by `other`; `None` if units or calendars differ, or if the number
+    /// cannot be expressed exactly.
     #[must_use]
-    #[expect(clippy::float_cmp, reason = "whole seconds")]
     pub fn in_terms_of(&self, other: &Self) -> Option<f64> {
-        if self.calendar != other.calendar || self.unit_seconds != other.unit_seconds {
-            return None;
-        }
-        let seconds = self.at_seconds - other.at_seconds;
-        let steps = seconds / self.unit_seconds;
-        (steps * self.unit_seconds == seconds).then_some(steps)
+        self.0.offset_to(&other.0)
     }
 
     /// Description of unit and calendar: equal for all references that share both.
     #[must_use]
     pub fn clock(&self) -> String {
-        format!("{} s by {:?}", self.unit_seconds, self.calendar)
+        format!("{} s by {:?}", self.0.unit_seconds(), self.0.calendar)
     }
-}
-
-fn seconds_of(unit: &str) -> Option<f64> {
-    let unit = unit.to_ascii_lowercase();
-    Some(match unit.strip_suffix('s').filter(|one| !one.is_empty()).unwrap_or(&unit) {
-        "second" | "sec" | "s" => 1.0,
-        "minute" | "min" => 60.0,
-        "hour" | "hr" | "h" => 3_600.0,
-        "day" | "d" => SECONDS_A_DAY,
-        _ => return None,
-    })
-}
-
-/// Year, month, day, and seconds of the day, of `1900-1-1`, `1900-01-01 12:30:00` or `1900-01-01T12:30:00Z`.
-fn parts_of(text: &str) -> Option<([f64; 3], f64)> {
-    let text = text.trim_end_matches('Z').trim_end_matches(" UTC");
-    let (day, time) = text.split_once(['T', ' ']).unwrap_or((text, ""));
-    let numbers = |text: &str, sign| -> Option<Vec<f64>> {
-        text.split(sign)
-            .map(|part| part.trim().parse().ok().filter(|v: &f64| (0.0..10_000.0).contains(v)))
-            .collect()
-    };
-    let &[year, month, day] = numbers(day, '-')?.as_slice() else { return None };
-    let time = if time.trim().is_empty() { vec![0.0] } else { numbers(time, ':')? };
-    let of_day = time.iter().zip([3_600.0, 60.0, 1.0]).map(|(part, seconds)| part * seconds).sum::<f64>();
-    let is_legal = (1.0..=12.0).contains(&month)
-        && (1.0..=31.0).contains(&day)
-        && time.len() <= 3
-        && of_day < SECONDS_A_DAY;
-    is_legal.then_some(([year, month, day], of_day))
 }
 
 #[cfg(test)]
