@@ -23,7 +23,7 @@ pub const SIDE_CACHE_BYTES: u64 = 20 << 30;
 /// Largest entry, bytes.
 pub const MAX_ENTRY_BYTES: u64 = 1 << 30;
 /// Longest name of an entry, bytes.
-const MAX_NAME_BYTES: usize = 200;
+const MAX_SIDE_NAME_BYTES: usize = 200;
 /// When it is full, this share of the limit stays.
 const KEPT_TENTHS: u64 = 9;
 /// Whoever has written this share of the limit looks again what the others wrote: so much may the directory
@@ -35,10 +35,10 @@ const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
 /// Times that an entry's folder is made anew after somebody took it away.
 const FOLDER_TRIES: usize = 8;
 /// Deepest directory below the side cache's own that is looked at.
-const MAX_DEPTH: usize = 8;
+const MAX_SIDE_FOLDER_DEPTH: usize = 8;
 
 const MAGIC: [u8; 8] = *b"CRDSIDE1";
-const HEADER_BYTES: usize = 8 + 8 + 16;
+const ENTRY_HEADER_BYTES: usize = 8 + 8 + 16;
 const TEMPORARY: &str = ".tmp-";
 
 /// A directory of checked entries, bounded in bytes.
@@ -88,7 +88,7 @@ impl SideCache {
     /// the cache's limit; else what the file system says. A caller can go on without.
     pub fn put(&self, dataset: DatasetId, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.path(dataset, name)?;
-        let size_bytes = (bytes.len() + HEADER_BYTES) as u64;
+        let size_bytes = (bytes.len() + ENTRY_HEADER_BYTES) as u64;
         if size_bytes > MAX_ENTRY_BYTES.min(self.max_bytes) {
             return Err(Error::too_large(format!(
                 "expected an entry of at most {} bytes, found {size_bytes}",
@@ -145,7 +145,7 @@ impl SideCache {
             }
             // Only succeeds for folders that are empty; never above the data set's own.
             let folders = file.path.ancestors().skip(1).take_while(|folder| *folder != self.dir);
-            folders.take(MAX_DEPTH).for_each(|folder| drop(fs::remove_dir(folder)));
+            folders.take(MAX_SIDE_FOLDER_DEPTH).for_each(|folder| drop(fs::remove_dir(folder)));
         }
         *self.unseen_bytes.lock() = 0;
         (count, size_bytes)
@@ -157,7 +157,7 @@ impl SideCache {
                 && !word.starts_with('.')
                 && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
         };
-        if name.len() > MAX_NAME_BYTES || !name.split('/').all(is_word) {
+        if name.len() > MAX_SIDE_NAME_BYTES || !name.split('/').all(is_word) {
             return Err(Error::invalid(format!("expected a name of plain words, found `{name}`")));
         }
         Ok(self.dir.join(dataset.to_string()).join(name))
@@ -214,7 +214,7 @@ fn find(dir: &Path, depth: usize, found: &mut Vec<SideEntry>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
         let (path, Ok(metadata)) = (entry.path(), entry.metadata()) else { continue };
-        if metadata.is_dir() && depth < MAX_DEPTH {
+        if metadata.is_dir() && depth < MAX_SIDE_FOLDER_DEPTH {
             find(&path, depth + 1, found);
             remove_if_abandoned(&path);
         }
@@ -270,7 +270,7 @@ fn write_entry(path: &Path, dataset: DatasetId, name: &str, bytes: &[u8]) -> std
     // Whatever waits under this name, a left-over or a link, is not written to.
     drop(fs::remove_file(path));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    let mut header = Vec::with_capacity(HEADER_BYTES);
+    let mut header = Vec::with_capacity(ENTRY_HEADER_BYTES);
     header.extend(MAGIC);
     header.extend((bytes.len() as u64).to_le_bytes());
     header.extend(checksum(dataset, name, bytes));
@@ -279,13 +279,13 @@ fn write_entry(path: &Path, dataset: DatasetId, name: &str, bytes: &[u8]) -> std
 }
 
 fn read_entry(file: &mut File, dataset: DatasetId, name: &str) -> Option<Vec<u8>> {
-    let mut header = [0; HEADER_BYTES];
+    let mut header = [0; ENTRY_HEADER_BYTES];
     file.read_exact(&mut header).ok()?;
     let (magic, rest) = header.split_first_chunk::<8>()?;
     let (length, sum) = rest.split_first_chunk::<8>()?;
     let length = u64::from_le_bytes(*length);
     let on_disk = file.metadata().ok()?.len();
-    if *magic != MAGIC || length > MAX_ENTRY_BYTES || on_disk != length + HEADER_BYTES as u64 {
+    if *magic != MAGIC || length > MAX_ENTRY_BYTES || on_disk != length + ENTRY_HEADER_BYTES as u64 {
         return None;
     }
     let mut bytes = Vec::new();
@@ -319,8 +319,8 @@ mod tests {
         let others = [dir.path().join("mine"), dir.path().join(ID.to_string()).join("notes")];
         others.iter().for_each(|path| fs::write(path, "keep").unwrap());
         let (count, size_bytes) = side.usage();
-        assert_eq!((count, size_bytes), (3, 5 + 4 + 2 * HEADER_BYTES as u64));
-        assert_eq!(side.clear(), (2, 5 + 2 * HEADER_BYTES as u64));
+        assert_eq!((count, size_bytes), (3, 5 + 4 + 2 * ENTRY_HEADER_BYTES as u64));
+        assert_eq!(side.clear(), (2, 5 + 2 * ENTRY_HEADER_BYTES as u64));
         assert!(others.iter().all(|path| path.exists()));
         assert_eq!((side.get(ID, "a/b"), side.get(ID, "c")), (None, None));
         side.put(ID, "a/b", b"again").unwrap();
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn the_entries_used_longest_ago_go_first() {
         let dir = tempfile::tempdir().unwrap();
-        let entry = 1000 + HEADER_BYTES as u64;
+        let entry = 1000 + ENTRY_HEADER_BYTES as u64;
         let side = SideCache::new(dir.path(), 10 * entry);
         let used = |name: &str, seconds: u64| {
             let file = File::options().write(true).open(side.path(ID, name).unwrap()).unwrap();
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn several_share_a_directory_and_its_limit() {
         let dir = tempfile::tempdir().unwrap();
-        let entry = 1000 + HEADER_BYTES as u64;
+        let entry = 1000 + ENTRY_HEADER_BYTES as u64;
         let limit = 32 * entry;
         let sides = [(); 3].map(|()| SideCache::new(dir.path(), limit));
         for i in 0..60 {

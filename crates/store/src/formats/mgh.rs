@@ -13,7 +13,7 @@ use crate::formats::common::flat_file::{self, FileCompression, FlatFile, FlatFil
 use crate::{FileBytes, OpenOptions, formats::common::describe, io::gzip};
 
 /// Bytes of the header that say something, and of all of it.
-const HEADER_BYTES: usize = 90;
+const MGH_HEADER_BYTES: usize = 90;
 const DATA_OFFSET: u64 = 284;
 /// Packed bytes in which the header must lie.
 const PACKED_HEAD_BYTES: usize = 64 << 10;
@@ -28,7 +28,7 @@ const CORONAL: [[f32; 3]; 3] = [[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFile> {
     let head = file.head(PACKED_HEAD_BYTES)?;
     let is_packed = gzip::recognizes(&head);
-    let head = if is_packed { gzip::peek(&head, HEADER_BYTES) } else { head };
+    let head = if is_packed { gzip::peek(&head, MGH_HEADER_BYTES) } else { head };
     let mut header = MghHeader::parse(&head)?;
     let warnings = header.repair_space();
     let shape: Vec<u64> = header.sizes.iter().rev().copied().collect();
@@ -61,8 +61,8 @@ impl MghHeader {
     fn parse(head: &[u8]) -> Result<Self> {
         let found = |at| i32_at(head, at);
         let short =
-            || Error::corrupt(format!("expected a header of {HEADER_BYTES} bytes, found {}", head.len()));
-        if head.len() < HEADER_BYTES {
+            || Error::corrupt(format!("expected a header of {MGH_HEADER_BYTES} bytes, found {}", head.len()));
+        if head.len() < MGH_HEADER_BYTES {
             return Err(short());
         }
         let version = found(0).ok_or_else(short)?;

@@ -14,7 +14,7 @@ use crate::{FileBytes, OpenOptions, formats::common::describe};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Longest header, bytes; numpy itself refuses longer ones.
-const MAX_HEADER_BYTES: usize = 64 << 10;
+const MAX_NPY_HEADER_BYTES: usize = 64 << 10;
 /// Magic, version and length before it, at most.
 const MAX_PREFIX_BYTES: usize = 12;
 
@@ -28,7 +28,7 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 /// # Errors
 /// `Corrupt`, `Unsupported`: what was expected of the header and what was found.
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFile> {
-    let head = file.head(MAX_PREFIX_BYTES + MAX_HEADER_BYTES)?;
+    let head = file.head(MAX_PREFIX_BYTES + MAX_NPY_HEADER_BYTES)?;
     let (text, begins_at) = header_text(&head)?;
     let header = NpyHeader::parse(text)?;
     let NpyHeader { dtype, parts, is_fortran, shape } = header;
@@ -66,9 +66,9 @@ fn header_text(head: &[u8]) -> Result<(&str, usize)> {
         _ => return Err(cut_short()),
     };
     let length =
-        usize::try_from(length).ok().filter(|&length| length <= MAX_HEADER_BYTES).ok_or_else(|| {
+        usize::try_from(length).ok().filter(|&length| length <= MAX_NPY_HEADER_BYTES).ok_or_else(|| {
             Error::unsupported(format!(
-                "expected a header of at most {MAX_HEADER_BYTES} bytes, found {length}"
+                "expected a header of at most {MAX_NPY_HEADER_BYTES} bytes, found {length}"
             ))
         })?;
     let end = begins_at + length;

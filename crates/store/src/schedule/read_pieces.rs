@@ -12,7 +12,7 @@ pub(crate) const PIECE_COST: u64 = 4 << 20;
 /// Cost of one request to a file, as the number of bytes that could be copied in the same time.
 const REQUEST_COST: u64 = 16 << 10;
 /// Most pieces of one read.
-const MAX_PIECES: u64 = 256;
+const MAX_READ_PIECES: u64 = 256;
 
 /// The pieces of `selection` with their parts of `into`.
 ///
@@ -27,7 +27,7 @@ pub(crate) fn cut(
 ) -> Result<Vec<(Selection, Region)>> {
     let units = units(array, level, access, selection);
     let pieces =
-        (cost(access, selection, array.dtype.size_bytes() as u64, &units) / PIECE_COST).min(MAX_PIECES);
+        (cost(access, selection, array.dtype.size_bytes() as u64, &units) / PIECE_COST).min(MAX_READ_PIECES);
     let parts = cut_by_grid(selection, &grid(selection, &units, pieces));
     let sizes = |axis: &Vec<(u64, u64, u64)>| {
         // A region's sizes are `usize`, and these are parts of them.

@@ -15,7 +15,7 @@ use crate::{CancelFlag, Format, formats::common::chunked};
 /// Most of a level, and of the next coarser one behind it, that is interpolated at a time, bytes.
 const MAX_INTERPOLATED_BYTES: u64 = 1 << 20;
 /// Pieces that one request may be cut into along grids.
-const MAX_PIECES: usize = 1 << 20;
+const MAX_GRID_PARTS: usize = 1 << 20;
 
 /// Storage location of the values of one grid.
 #[derive(Clone, Copy, Debug)]
@@ -51,9 +51,9 @@ impl CompositeReader<'_> {
         while let Some((selection, into, from)) = rest.pop() {
             self.cancel.check()?;
             pieces += 1;
-            if pieces > MAX_PIECES {
+            if pieces > MAX_GRID_PARTS {
                 return Err(Error::too_large(format!(
-                    "expected a read that meets up to {MAX_PIECES} parts of grids"
+                    "expected a read that meets up to {MAX_GRID_PARTS} parts of grids"
                 )));
             }
             let met =

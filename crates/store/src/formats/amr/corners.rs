@@ -18,7 +18,7 @@ use crate::pyramid::COARSEST_SIDE;
 /// Fewest corners that show something.
 const LEAST_SAMPLES: u64 = 64;
 /// Most corners: all of every block by itself.
-const MAX_SAMPLES: u64 = 8 * MAX_GRIDS as u64;
+const MAX_CORNER_SAMPLES: u64 = 8 * MAX_GRIDS as u64;
 /// A level with less than this many times the samples is no first look at all.
 const LEAST_SAVING: u64 = 4;
 /// Blocks have so many times the domain's samples at most: ghost zones overlap, and that bounds what looking costs.
@@ -46,7 +46,8 @@ impl CornerLattice {
         let is_large = tier.shape.iter().any(|&side| side > COARSEST_SIDE);
         let lattices = [0, 1, 2].map(|axis| AxisLattice::of(tier, axis, grids.centering));
         let samples = lattices.iter().fold(1, |n: u64, lattice| n.saturating_mul(lattice.count));
-        let is_look = (LEAST_SAMPLES..=MAX_SAMPLES).contains(&samples) && samples <= all / LEAST_SAVING;
+        let is_look =
+            (LEAST_SAMPLES..=MAX_CORNER_SAMPLES).contains(&samples) && samples <= all / LEAST_SAVING;
         let volume = |grid: &LatticeGrid| sides(grid).iter().map(|&side| u128::from(side)).product::<u128>();
         let is_tiled = tier.grids.iter().map(volume).sum::<u128>() <= MOST_OVERLAP * u128::from(all);
         (is_large && is_look && is_tiled).then_some(Self(lattices))

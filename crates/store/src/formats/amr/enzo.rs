@@ -8,13 +8,13 @@ use array::{ArrayInfo, Attribute, Attributes, Dataset, Error, Result};
 
 use super::composite::GridLocation;
 use super::grids::{Centering, GridDescription, MAX_GRIDS, MeshGrids};
-use super::{Amr, MAX_FILES, MeshField, MeshStep};
+use super::{Amr, MAX_MESH_FILES, MeshField, MeshStep};
 use crate::{ByteStore, FileBytes, Format, OpenOptions, formats::hdf5};
 
 /// How the name of the text file ends.
 pub(super) const ENDING: &str = ".hierarchy";
 /// Longest text that is read: some 1,000 bytes for each grid.
-const MAX_TEXT_BYTES: usize = 64 << 20;
+const MAX_HIERARCHY_BYTES: usize = 64 << 20;
 
 /// Whether a file begins as such a text does.
 pub(crate) fn recognizes(head: &[u8]) -> bool {
@@ -30,10 +30,12 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 /// # Errors
 /// `Corrupt` where the text is no list of grids, or they are no mesh; those of opening the files.
 pub(crate) fn open(index: Arc<FileBytes>, options: &OpenOptions) -> Result<Amr> {
-    if index.size_bytes() > MAX_TEXT_BYTES as u64 {
-        return Err(Error::too_large(format!("expected a list of grids of at most {MAX_TEXT_BYTES} bytes")));
+    if index.size_bytes() > MAX_HIERARCHY_BYTES as u64 {
+        return Err(Error::too_large(format!(
+            "expected a list of grids of at most {MAX_HIERARCHY_BYTES} bytes"
+        )));
     }
-    let text = String::from_utf8_lossy(&index.head(MAX_TEXT_BYTES)?).into_owned();
+    let text = String::from_utf8_lossy(&index.head(MAX_HIERARCHY_BYTES)?).into_owned();
     let grids = parse(&text)?;
     let told: Vec<GridDescription> = grids.iter().map(|grid| grid.told).collect();
     let placed = Arc::new(MeshGrids::new(&told, Centering::Cells, size_of::<f64>())?);
@@ -42,9 +44,9 @@ pub(crate) fn open(index: Arc<FileBytes>, options: &OpenOptions) -> Result<Amr> 
     for grid in &grids {
         let number = match files.iter().position(|(name, _)| *name == grid.file) {
             Some(number) => number,
-            None if files.len() >= MAX_FILES => {
+            None if files.len() >= MAX_MESH_FILES => {
                 return Err(Error::too_large(format!(
-                    "expected at most {MAX_FILES} files of a mesh, found more"
+                    "expected at most {MAX_MESH_FILES} files of a mesh, found more"
                 )));
             }
             None => {

@@ -37,7 +37,7 @@ use crate::{Access, CancelFlag, FileBytes, Format, OpenOptions, formats::common:
 pub(crate) use self::enzo::{open as open_enzo, recognizes as is_enzo};
 
 /// Most files of one mesh.
-const MAX_FILES: usize = 1_024;
+const MAX_MESH_FILES: usize = 1_024;
 /// Most entries of a folder that are looked at.
 const MAX_LISTED: usize = 65_536;
 
@@ -351,10 +351,10 @@ pub(crate) fn open_directory(path: &Path, options: &OpenOptions) -> Result<Optio
         return enzo::open(FileBytes::open(&path.join(index))?, options).map(Some);
     }
     let is_hdf5 = |name: &&String| [".h5", ".hdf5"].iter().any(|ending| name.ends_with(ending));
-    let files: Vec<_> = names.iter().filter(is_hdf5).take(MAX_FILES + 1).collect();
-    if files.len() > MAX_FILES {
+    let files: Vec<_> = names.iter().filter(is_hdf5).take(MAX_MESH_FILES + 1).collect();
+    if files.len() > MAX_MESH_FILES {
         return Err(Error::too_large(format!(
-            "expected at most {MAX_FILES} files of a mesh in a folder, found more"
+            "expected at most {MAX_MESH_FILES} files of a mesh in a folder, found more"
         )));
     }
     let open = |name: &&String| {

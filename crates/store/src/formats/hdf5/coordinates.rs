@@ -10,7 +10,7 @@ use super::{Hdf5, Hdf5Array, describe};
 use crate::{CancelFlag, formats::common::cf};
 
 /// Most samples that a whole description may hold; further dimensions keep their names only.
-const MAX_SAMPLES: usize = 4 << 20;
+const MAX_COORDINATE_SAMPLES: usize = 4 << 20;
 
 /// Coordinate variables of a file, each read at most once.
 pub(super) struct CoordinateReader<'a> {
@@ -23,7 +23,7 @@ pub(super) struct CoordinateReader<'a> {
 
 impl<'a> CoordinateReader<'a> {
     pub(super) fn new(hdf5: &'a Hdf5, tree: &'a FileTree, is_netcdf: bool) -> Self {
-        Self { hdf5, tree, is_netcdf, read: HashMap::new(), samples_left: MAX_SAMPLES }
+        Self { hdf5, tree, is_netcdf, read: HashMap::new(), samples_left: MAX_COORDINATE_SAMPLES }
     }
 
     /// Dimensions with what their coordinate variables say.

@@ -14,7 +14,7 @@ use super::library::{Hdf5File, Object, ObjectToken};
 use crate::FileBytes;
 
 /// Most files that one data set leads to: each keeps a file open.
-const MAX_FILES: usize = 256;
+const MAX_LINKED_FILES: usize = 256;
 
 /// An object of one of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -110,8 +110,8 @@ impl LinkedFiles {
         if let Some(known) = self.by_path.get(&path) {
             return known.clone();
         }
-        if self.open.len() >= MAX_FILES {
-            return Err(LinkError::Refused(format!("more than {MAX_FILES} files")));
+        if self.open.len() >= MAX_LINKED_FILES {
+            return Err(LinkError::Refused(format!("more than {MAX_LINKED_FILES} files")));
         }
         let opened = FileBytes::open(&path).and_then(|bytes| Ok((Hdf5File::open(&bytes)?, bytes)));
         let number = match opened {

@@ -6,7 +6,7 @@ use super::library::{LinkTarget, ObjectKind};
 /// Most links on the way to one object.
 const MAX_LINKS: usize = 32;
 /// Most groups on that way.
-const MAX_STEPS: usize = 256;
+const MAX_PATH_STEPS: usize = 256;
 
 /// Object at the end of a way, else why there is none.
 type LinkResult = Result<ObjectId, LinkError>;
@@ -57,8 +57,8 @@ impl LinkResolver<'_> {
         let mut at = if path.starts_with('/') { self.root(within.file)? } else { within };
         for name in path.split('/').filter(|name| !name.is_empty() && *name != ".") {
             self.steps += 1;
-            if self.steps > MAX_STEPS {
-                return Err(LinkError::Refused(format!("more than {MAX_STEPS} groups on the way")));
+            if self.steps > MAX_PATH_STEPS {
+                return Err(LinkError::Refused(format!("more than {MAX_PATH_STEPS} groups on the way")));
             }
             let group = self.files.object(at).map_err(|e| LinkError::of(&e))?;
             let target = match group.kind() {

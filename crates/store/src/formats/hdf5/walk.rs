@@ -22,11 +22,11 @@ use crate::schedule::scratch::MAX_CHUNK_BYTES;
 /// Most names in a file that are looked at, each name of an object counted.
 pub(super) const MAX_OBJECTS: usize = 65_536;
 /// Deepest nesting of groups.
-pub(super) const MAX_DEPTH: usize = 64;
+pub(super) const MAX_GROUP_DEPTH: usize = 64;
 /// Most attributes of one object that are read.
 const MAX_ATTRIBUTES: usize = 512;
 /// Most bytes that the attributes of a whole file may take; the rest is left out with a warning.
-const MAX_ATTRIBUTE_BYTES: usize = 64 << 20;
+const MAX_FILE_ATTRIBUTE_BYTES: usize = 64 << 20;
 /// Most things left out that are listed.
 const MAX_LEFT_OUT: usize = 4096;
 /// Most strings of a data set that are shown as its value.
@@ -122,8 +122,8 @@ pub(super) fn walk(files: &mut LinkedFiles) -> Result<FileTree> {
     if walk.truncated {
         walk.tree.warnings.push(format!("only the first {MAX_OBJECTS} names were looked at"));
     }
-    if walk.attribute_bytes > MAX_ATTRIBUTE_BYTES {
-        walk.tree.warnings.push(format!("attributes beyond {MAX_ATTRIBUTE_BYTES} bytes were left out"));
+    if walk.attribute_bytes > MAX_FILE_ATTRIBUTE_BYTES {
+        walk.tree.warnings.push(format!("attributes beyond {MAX_FILE_ATTRIBUTE_BYTES} bytes were left out"));
     }
     Ok(walk.tree)
 }
@@ -206,8 +206,8 @@ impl FileWalk<'_> {
     }
 
     fn group_within(&mut self, within: GroupPath, group: &Object) {
-        if within.above.len() > MAX_DEPTH {
-            self.leave_out(within.path, format!("group more than {MAX_DEPTH} deep"), None);
+        if within.above.len() > MAX_GROUP_DEPTH {
+            self.leave_out(within.path, format!("group more than {MAX_GROUP_DEPTH} deep"), None);
         } else if let Err(e) = self.group(&within, group) {
             self.tree.has_failed = true;
             self.leave_out(within.path, format!("group that cannot be read ({})", e.message()), None);
@@ -271,7 +271,7 @@ impl FileWalk<'_> {
                     let member = variable.path.get(name_bytes..).unwrap_or_default();
                     let path = format!("{path}{member}");
                     self.attribute_bytes += size_of_values(&variable.attributes);
-                    if self.attribute_bytes <= MAX_ATTRIBUTE_BYTES {
+                    if self.attribute_bytes <= MAX_FILE_ATTRIBUTE_BYTES {
                         self.tree.variables.push(Hdf5Variable { path, group: within.number, ..variable });
                     }
                 }
@@ -368,7 +368,7 @@ impl FileWalk<'_> {
                         ..variable.facts.clone()
                     };
                     self.attribute_bytes += size_of_values(&variable.attributes);
-                    if self.attribute_bytes > MAX_ATTRIBUTE_BYTES {
+                    if self.attribute_bytes > MAX_FILE_ATTRIBUTE_BYTES {
                         return;
                     }
                     self.tree.variables.push(Hdf5Variable { path, facts, ..variable.clone() });
@@ -391,7 +391,7 @@ impl FileWalk<'_> {
         let names = object.attribute_names(MAX_ATTRIBUTES);
         self.tree.has_failed |= names.is_err();
         for name in names.unwrap_or_default() {
-            if self.attribute_bytes > MAX_ATTRIBUTE_BYTES {
+            if self.attribute_bytes > MAX_FILE_ATTRIBUTE_BYTES {
                 break;
             }
             let value = object.attribute(&name);

@@ -23,7 +23,7 @@ use crate::formats::common::flat_file::{self, FileCompression, FlatFile, FlatFil
 use crate::{FileBytes, OpenOptions, formats::common::describe, io::gzip};
 
 /// Bytes of the longest header.
-const HEADER_BYTES: usize = 540;
+const NIFTI_HEADER_BYTES: usize = 540;
 /// Packed bytes in which it must lie.
 const PACKED_HEAD_BYTES: usize = 64 << 10;
 /// How names of headers and of images of a pair end.
@@ -33,7 +33,7 @@ const IMAGE_ENDINGS: [&str; 2] = [".img", ".img.gz"];
 /// Whether these are the first bytes of a NIfTI file, packed or not.
 pub(crate) fn recognizes(head: &[u8]) -> bool {
     let magic = |head: &[u8]| NiftiHeader::version(head).is_some();
-    magic(head) || (gzip::recognizes(head) && magic(&gzip::peek(head, HEADER_BYTES)))
+    magic(head) || (gzip::recognizes(head) && magic(&gzip::peek(head, NIFTI_HEADER_BYTES)))
 }
 
 /// Opens a file, or both of a pair by either name.
@@ -97,7 +97,7 @@ fn packing(data: &FileBytes) -> Result<FileCompression> {
 
 fn unpacked_head(file: &FileBytes) -> Result<Vec<u8>> {
     let head = file.head(PACKED_HEAD_BYTES)?;
-    Ok(if gzip::recognizes(&head) { gzip::peek(&head, HEADER_BYTES) } else { head })
+    Ok(if gzip::recognizes(&head) { gzip::peek(&head, NIFTI_HEADER_BYTES) } else { head })
 }
 
 /// The first bytes as far as `limit`, unpacked where they are packed.

@@ -10,7 +10,7 @@ use array::{DType, Error, ErrorKind, Result};
 use parking_lot::Mutex;
 
 use super::header::{DataLocation, DataSkip, NrrdEncoding, NrrdHeader};
-use super::{MAX_HEADER_BYTES, text};
+use super::{MAX_NRRD_HEADER_BYTES, text};
 use crate::cache::chunk_cache::{ChunkStore, DecodedChunk};
 use crate::io::byte_store::FileStamp;
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
@@ -118,13 +118,13 @@ fn skip_lines(data: &FileBytes, start: u64, lines: u64) -> Result<u64> {
         return Ok(start);
     }
     let from = usize::try_from(start).unwrap_or(usize::MAX);
-    let head = data.head(from.saturating_add(MAX_HEADER_BYTES))?;
+    let head = data.head(from.saturating_add(MAX_NRRD_HEADER_BYTES))?;
     let mut ends =
         head.iter().enumerate().skip(from).filter(|(_, b)| **b == b'\n').map(|(i, _)| i as u64 + 1);
     let wanted = usize::try_from(lines - 1).unwrap_or(usize::MAX);
     ends.nth(wanted).ok_or_else(|| {
         Error::corrupt(format!(
-            "expected {lines} lines to skip in the first {MAX_HEADER_BYTES} bytes, found fewer"
+            "expected {lines} lines to skip in the first {MAX_NRRD_HEADER_BYTES} bytes, found fewer"
         ))
     })
 }

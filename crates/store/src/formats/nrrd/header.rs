@@ -355,15 +355,18 @@ struct PrintfConversion<'a> {
 
 impl<'a> PrintfConversion<'a> {
     /// Longest number.
-    const MAX_WIDTH: usize = 64;
+    const MAX_NUMBER_WIDTH: usize = 64;
 
     fn parse(pattern: &'a str) -> Option<Self> {
         let (before, rest) = pattern.split_once('%')?;
         let end = rest.find(|c: char| !c.is_ascii_digit())?;
         let (digits, rest) = rest.split_at(end);
         let after = rest.strip_prefix(['d', 'i', 'u'])?;
-        let width =
-            if digits.is_empty() { 0 } else { digits.parse().ok().filter(|&n| n <= Self::MAX_WIDTH)? };
+        let width = if digits.is_empty() {
+            0
+        } else {
+            digits.parse().ok().filter(|&n| n <= Self::MAX_NUMBER_WIDTH)?
+        };
         (!after.contains('%')).then_some(Self { before, width, has_zeros: digits.starts_with('0'), after })
     }
 

@@ -20,7 +20,7 @@ use crate::formats::common::flat_file::{FlatFile, FlatFileArray, HeaderInfo};
 use crate::{FileBytes, OpenOptions, formats::common::describe};
 
 /// Longest header, bytes.
-const MAX_HEADER_BYTES: usize = 1 << 20;
+const MAX_NRRD_HEADER_BYTES: usize = 1 << 20;
 
 /// Whether these are the first bytes of an NRRD file.
 pub(crate) fn recognizes(head: &[u8]) -> bool {
@@ -32,7 +32,7 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 /// # Errors
 /// `Corrupt`, `Unsupported`: what was expected of the header and what was found.
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFile> {
-    let head = file.head(MAX_HEADER_BYTES)?;
+    let head = file.head(MAX_NRRD_HEADER_BYTES)?;
     let header = NrrdHeader::parse(&head)?;
     let mut about = HeaderInfo { format: "NRRD", ..HeaderInfo::default() };
     let NrrdType::Numbers(dtype) = header.stored else {

@@ -7,7 +7,7 @@ use super::SCHEME;
 /// Longest axis, voxels: positions, halves included, are exact in single precision.
 const MAX_AXIS: u64 = 1 << 20;
 /// Most time steps.
-const MAX_STEPS: u64 = 1 << 24;
+const MAX_TIME_STEPS: u64 = 1 << 24;
 
 /// A location that was understood.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,8 +72,8 @@ fn three<T: std::str::FromStr + Copy>(key: &str, value: &str, good: fn(&T) -> bo
 }
 
 fn steps(value: &str) -> Result<u64> {
-    value.parse().ok().filter(|n| (1..=MAX_STEPS).contains(n)).ok_or_else(|| {
-        Error::invalid(format!("expected a number of time steps from 1 to {MAX_STEPS}, found `{value}`"))
+    value.parse().ok().filter(|n| (1..=MAX_TIME_STEPS).contains(n)).ok_or_else(|| {
+        Error::invalid(format!("expected a number of time steps from 1 to {MAX_TIME_STEPS}, found `{value}`"))
     })
 }
 

@@ -17,12 +17,12 @@ const MAX_COMMENT_BYTES: u64 = 65_535;
 const END_BYTES: usize = 22;
 const END_64_BYTES: usize = 56;
 const LOCATOR_BYTES: usize = 20;
-const ENTRY_BYTES: usize = 46;
+const DIRECTORY_ENTRY_BYTES: usize = 46;
 const LOCAL_BYTES: usize = 30;
 /// Most bytes of the list of members.
 const MAX_LIST_BYTES: u64 = 256 << 20;
 /// Most members.
-const MAX_MEMBERS: u64 = 1 << 20;
+const MAX_ARCHIVE_MEMBERS: u64 = 1 << 20;
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
 
@@ -75,8 +75,8 @@ impl Archive {
         if !fits {
             return Err(corrupt("a list of members beyond its end"));
         }
-        if size > MAX_LIST_BYTES || count > MAX_MEMBERS {
-            return Err(Error::too_large(format!("more than {MAX_MEMBERS} members of an archive")));
+        if size > MAX_LIST_BYTES || count > MAX_ARCHIVE_MEMBERS {
+            return Err(Error::too_large(format!("more than {MAX_ARCHIVE_MEMBERS} members of an archive")));
         }
         let mut list = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
         file.read_at(start, &mut list)?;
@@ -190,7 +190,7 @@ fn list_place(file: &FileBytes) -> Result<(u64, u64, u64)> {
 /// One entry of the list, and what follows it.
 fn entry(list: &[u8]) -> Result<(String, ArchiveMember, &[u8])> {
     let cut_short = || corrupt("a list of its members that is cut short");
-    let (head, after) = list.split_at_checked(ENTRY_BYTES).ok_or_else(cut_short)?;
+    let (head, after) = list.split_at_checked(DIRECTORY_ENTRY_BYTES).ok_or_else(cut_short)?;
     if !head.starts_with(b"PK\x01\x02") {
         return Err(cut_short());
     }

@@ -21,7 +21,7 @@ use crate::cache::chunk_cache::ChunkStore;
 use crate::{CancelFlag, Scratch, formats::common::cf, formats::common::describe, formats::common::text};
 
 /// Most coordinate samples of a whole description.
-const MAX_SAMPLES: usize = 4 << 20;
+const MAX_COORDINATE_SAMPLES: usize = 4 << 20;
 
 /// A description and what is behind it.
 pub(super) struct DescribedStore {
@@ -63,7 +63,7 @@ pub(super) fn describe(
         parts: Vec::new(),
         level_axes: BTreeMap::new(),
         pyramids: BTreeSet::new(),
-        samples_left: MAX_SAMPLES,
+        samples_left: MAX_COORDINATE_SAMPLES,
         attributes,
         scratch,
     };

@@ -15,7 +15,7 @@ use super::packing::{name, unshuffled};
 /// Longest fixed text of an element, and largest structure, bytes.
 const MAX_ITEM_BYTES: usize = 64 << 10;
 /// Most members of a structure.
-const MAX_MEMBERS: usize = 256;
+const MAX_STRUCT_FIELDS: usize = 256;
 /// Bytes of a character of fixed Unicode text in a file; at most as many are needed in UTF-8.
 const CHARACTER_BYTES: usize = 4;
 
@@ -98,7 +98,7 @@ pub(super) fn readings(document: &Value, is_v2: bool) -> Result<Vec<ElementReadi
     let all = if is_v2 { of_v2(dtype, has_text_filter(document)) } else { of_v3(dtype) };
     let all = all.ok_or_else(|| Error::unsupported(format!("element type `{}`", short(dtype))))?;
     let fits = |r: &ElementReading| r.form.item_bytes().is_none_or(|n| (1..=MAX_ITEM_BYTES).contains(&n));
-    if all.len() > MAX_MEMBERS || !all.iter().all(fits) {
+    if all.len() > MAX_STRUCT_FIELDS || !all.iter().all(fits) {
         return Err(Error::unsupported(format!("element type of no or more than {MAX_ITEM_BYTES} bytes")));
     }
     Ok(all)
@@ -221,8 +221,8 @@ fn time(dtype: DType, unit: &str, count: u64, is_date: bool) -> Option<Vec<Eleme
 fn structure(
     fields: impl Iterator<Item = Option<(String, Vec<ElementReading>)>>,
 ) -> Option<Vec<ElementReading>> {
-    let fields = fields.take(MAX_MEMBERS + 1).collect::<Option<Vec<_>>>()?;
-    if fields.len() > MAX_MEMBERS {
+    let fields = fields.take(MAX_STRUCT_FIELDS + 1).collect::<Option<Vec<_>>>()?;
+    if fields.len() > MAX_STRUCT_FIELDS {
         return None;
     }
     // Sizes are bounded before they are added: the document may say any number.

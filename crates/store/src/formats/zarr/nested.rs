@@ -10,7 +10,7 @@ use super::packing::BytesCodecs;
 use super::shards::Sharding;
 
 /// Most shards within one another, the outermost left out: memory for as many chunks is taken at a time.
-const MAX_DEPTH: usize = 2;
+const MAX_NESTED_SHARDS: usize = 2;
 
 /// How a chunk is put together from shards in it.
 #[derive(Debug)]
@@ -34,8 +34,11 @@ impl NestedShards {
         shape: &[u64],
         depth: usize,
     ) -> Result<Self> {
-        if depth >= MAX_DEPTH {
-            return Err(Error::unsupported(format!("more than {} shards within one another", MAX_DEPTH + 1)));
+        if depth >= MAX_NESTED_SHARDS {
+            return Err(Error::unsupported(format!(
+                "more than {} shards within one another",
+                MAX_NESTED_SHARDS + 1
+            )));
         }
         let (chunk, shards, mut codecs) = Sharding::of(codec, shape)?;
         let packing = BytesCodecs::take_from(&mut codecs);

@@ -16,7 +16,7 @@ pub(super) const DOCUMENTS: [&str; 4] = ["zarr.json", ".zgroup", ".zarray", ".zm
 /// Most nodes of a store that are looked at.
 const MAX_NODES: usize = 65_536;
 /// Deepest nesting of groups.
-const MAX_DEPTH: usize = 64;
+const MAX_NODE_DEPTH: usize = 64;
 
 /// Kind of a node, with the metadata document of an array.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +99,7 @@ impl ZarrNodes {
         if let Some(consolidated) = consolidated {
             return self.consolidated_v3(&path, &consolidated);
         }
-        if !is_group || depth >= MAX_DEPTH {
+        if !is_group || depth >= MAX_NODE_DEPTH {
             return Ok(());
         }
         let listing = directory.directories(&path, MAX_NODES.saturating_sub(self.by_path.len()))?;

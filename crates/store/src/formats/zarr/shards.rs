@@ -18,7 +18,7 @@ const MAX_INNER_CHUNKS: u64 = 1 << 20;
 /// Most entries of indexes that are kept, all shards of an array together (16 bytes each).
 const MAX_KEPT_ENTRIES: usize = 1 << 20;
 /// Bytes of an index entry: offset and size.
-const ENTRY_BYTES: usize = 16;
+const INDEX_ENTRY_BYTES: usize = 16;
 /// Bytes of the checksum that may follow the index.
 const CHECKSUM_BYTES: usize = 4;
 /// Offset and size of a chunk that was never written.
@@ -134,7 +134,7 @@ impl Sharding {
     /// Bytes of an index.
     pub(super) fn index_bytes(&self) -> usize {
         let count = usize::try_from(self.grid.iter().product::<u64>()).unwrap_or(usize::MAX);
-        count.saturating_mul(ENTRY_BYTES) + if self.checksum { CHECKSUM_BYTES } else { 0 }
+        count.saturating_mul(INDEX_ENTRY_BYTES) + if self.checksum { CHECKSUM_BYTES } else { 0 }
     }
 
     /// Where the index begins in a shard of so many bytes.

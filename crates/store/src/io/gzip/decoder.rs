@@ -9,7 +9,7 @@ use crate::{ByteStore, FileBytes};
 /// Packed bytes read at once.
 const INPUT_BYTES: u64 = 256 << 10;
 /// Longest name or comment in a member's header.
-const MAX_TEXT_BYTES: usize = 64 << 10;
+const MAX_GZIP_NAME_BYTES: usize = 64 << 10;
 
 /// A position in the packed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,13 +170,13 @@ impl<'a> GzipDecoder<'a> {
     }
 
     fn skip_text(&mut self) -> Result<()> {
-        for _ in 0..MAX_TEXT_BYTES {
+        for _ in 0..MAX_GZIP_NAME_BYTES {
             if self.need()? == 0 {
                 return Ok(());
             }
         }
         Err(Error::corrupt(format!(
-            "expected a name of at most {MAX_TEXT_BYTES} bytes in a gzip header, found more"
+            "expected a name of at most {MAX_GZIP_NAME_BYTES} bytes in a gzip header, found more"
         )))
     }
 

@@ -10,10 +10,10 @@ use super::room;
 use crate::formats::common::shuffle::{unshuffle, unshuffle_bits};
 
 /// The first edition's header, and the second's.
-const HEADER_BYTES: usize = 16;
+const BLOSC_HEADER_BYTES: usize = 16;
 const LONG_HEADER_BYTES: usize = 32;
 /// Filters of the second edition.
-const MAX_FILTERS: usize = 6;
+const MAX_BLOSC_FILTERS: usize = 6;
 /// Most streams of a split block, and fewest elements of each, in the first edition; other blocks were never split.
 const MAX_STREAMS: usize = 16;
 const LEAST_STREAM_ITEMS: usize = 128;
@@ -81,14 +81,14 @@ impl<'a> BloscChunk<'a> {
     /// # Errors
     /// `Corrupt` where it makes no sense, `Unsupported` for what is not undone here.
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let head: &[u8; HEADER_BYTES] =
-            bytes.first_chunk::<HEADER_BYTES>().ok_or_else(|| bad("its end too early"))?;
+        let head: &[u8; BLOSC_HEADER_BYTES] =
+            bytes.first_chunk::<BLOSC_HEADER_BYTES>().ok_or_else(|| bad("its end too early"))?;
         let (version, flags, item_bytes) = (head[0], head[2], usize::from(head[3]));
         let (size_bytes, block_bytes, stored) = (number(head, 4)?, number(head, 8)?, number(head, 12)?);
         let bytes = bytes.get(..stored).ok_or_else(|| bad("its end too early"))?;
         let is_long = flags & 5 == 5;
-        let header_bytes = if is_long { LONG_HEADER_BYTES } else { HEADER_BYTES };
-        let tail = bytes.get(HEADER_BYTES..header_bytes).ok_or_else(|| bad("its end too early"))?;
+        let header_bytes = if is_long { LONG_HEADER_BYTES } else { BLOSC_HEADER_BYTES };
+        let tail = bytes.get(BLOSC_HEADER_BYTES..header_bytes).ok_or_else(|| bad("its end too early"))?;
         if item_bytes == 0 || (block_bytes == 0 && size_bytes > 0) {
             return Err(bad("sizes of zero"));
         }
@@ -104,8 +104,9 @@ impl<'a> BloscChunk<'a> {
             filters: short_filters(flags, item_bytes),
         };
         let mut special = 0;
-        if let Some(tail) = tail.first_chunk::<{ LONG_HEADER_BYTES - HEADER_BYTES }>() {
-            chunk.filters = (0..MAX_FILTERS).map(|n| (tail[n], tail[8 + n])).filter(|f| f.0 != 0).collect();
+        if let Some(tail) = tail.first_chunk::<{ LONG_HEADER_BYTES - BLOSC_HEADER_BYTES }>() {
+            chunk.filters =
+                (0..MAX_BLOSC_FILTERS).map(|n| (tail[n], tail[8 + n])).filter(|f| f.0 != 0).collect();
             let (more_flags, flags) = (tail[14], tail[15]);
             if flags & 0x89 != 0 || more_flags != 0 {
                 return Err(unsupported(

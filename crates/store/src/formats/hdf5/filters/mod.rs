@@ -23,7 +23,7 @@ use crate::formats::common::shuffle::unshuffle;
 /// Deflate never packs more than this many bytes into one.
 const MAX_DEFLATE_RATIO: usize = 1032;
 /// Widest element that others unshuffle.
-const MAX_WIDTH: u8 = 16;
+const MAX_SHUFFLE_WIDTH: u8 = 16;
 /// Blosc2 stores whole blocks on every axis: less than twice as many elements on each, and at a low level as they are.
 const MAX_PADDING: u64 = 8;
 /// Bytes of the checksum that Fletcher 32 appends.
@@ -101,9 +101,10 @@ impl FilterPipeline {
     pub(super) fn packing(&self) -> Option<(Packing, u8)> {
         match self.0[..] {
             [FilterStep::Deflate] => Some((Packing::Zlib, 1)),
-            [FilterStep::Shuffle { item_bytes }, FilterStep::Deflate] => {
-                Some((Packing::Zlib, u8::try_from(item_bytes).ok().filter(|n| (1..=MAX_WIDTH).contains(n))?))
-            }
+            [FilterStep::Shuffle { item_bytes }, FilterStep::Deflate] => Some((
+                Packing::Zlib,
+                u8::try_from(item_bytes).ok().filter(|n| (1..=MAX_SHUFFLE_WIDTH).contains(n))?,
+            )),
             _ => None,
         }
     }

@@ -30,7 +30,7 @@ use super::{Handle, Object, check, locked};
 /// Most axes HDF5 knows.
 pub(super) const MAX_RANK: usize = 32;
 /// Most filters of a pipeline; HDF5's own limit.
-const MAX_FILTERS: usize = 32;
+const MAX_PIPELINE_FILTERS: usize = 32;
 /// Most parameters of a filter that are kept.
 const MAX_FILTER_PARAMETERS: usize = 32;
 /// Largest element whose fill value is kept, bytes: the description of a file holds one for each data set.
@@ -383,8 +383,10 @@ fn filters(properties: &Handle) -> Result<Vec<PipelineFilter>> {
     // SAFETY: valid creation properties of a data set.
     let count = check("count the filters", || unsafe { H5Pget_nfilters(properties.0) })?;
     let count = c_uint::try_from(count).unwrap_or(0);
-    if count as usize > MAX_FILTERS {
-        return Err(Error::corrupt(format!("expected at most {MAX_FILTERS} filters, found {count}")));
+    if count as usize > MAX_PIPELINE_FILTERS {
+        return Err(Error::corrupt(format!(
+            "expected at most {MAX_PIPELINE_FILTERS} filters, found {count}"
+        )));
     }
     (0..count).map(|number| filter(properties, number)).collect()
 }

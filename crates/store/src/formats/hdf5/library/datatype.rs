@@ -18,7 +18,7 @@ use super::super::hexadecimal;
 use super::{Handle, locked};
 
 /// Most members of a compound that are looked at, those of members counted.
-const MAX_MEMBERS: usize = 256;
+const MAX_COMPOUND_MEMBERS: usize = 256;
 /// Deepest compound in compounds.
 const MAX_NESTED: usize = 8;
 
@@ -257,7 +257,7 @@ fn enumeration(datatype: &Handle) -> Datatype {
         }
     }
     let Datatype::Number(dtype) = Datatype::of(&base) else { return Datatype::of(&base) };
-    let count = usize::try_from(members).unwrap_or(0).min(MAX_MEMBERS);
+    let count = usize::try_from(members).unwrap_or(0).min(MAX_COMPOUND_MEMBERS);
     let mut values = vec![0; count * size];
     for (number, value) in (0..).zip(values.chunks_exact_mut(size.max(1))) {
         // SAFETY: a valid enumeration, a number below its count, and room for one value of the base.
@@ -310,7 +310,7 @@ fn add_members(
     // SAFETY: a valid data type identifier; the caller holds the lock.
     let count = c_uint::try_from(unsafe { H5Tget_nmembers(datatype.0) }).unwrap_or(0);
     for number in 0..count {
-        if members.len() + others.len() >= MAX_MEMBERS {
+        if members.len() + others.len() >= MAX_COMPOUND_MEMBERS {
             return;
         }
         let name = format!("{prefix}{}", member_name(datatype, number));

@@ -16,7 +16,7 @@ use super::dataset::{MAX_RANK, extents};
 use super::{Handle, Object, check, locked};
 
 /// Longest name of a file or data set that is followed, bytes.
-const MAX_NAME_BYTES: usize = 4096;
+const MAX_SOURCE_NAME_BYTES: usize = 4096;
 
 /// Elements that are picked on one axis: `count` times `block` elements, `stride` apart. One of both may be
 /// [`UNLIMITED`](super::dataset::UNLIMITED).
@@ -86,15 +86,15 @@ impl Object {
 type GetName = unsafe extern "C" fn(hid_t, usize, *mut c_char, usize) -> isize;
 
 fn name(properties: &Handle, number: usize, get: GetName) -> Result<String> {
-    let mut text = vec![0u8; MAX_NAME_BYTES + 1];
+    let mut text = vec![0u8; MAX_SOURCE_NAME_BYTES + 1];
     // SAFETY: valid properties, and room for the given number of bytes.
     let len = check("name a source", || unsafe {
         get(properties.0, number, text.as_mut_ptr().cast(), text.len())
     })?;
     let len = usize::try_from(len).unwrap_or(usize::MAX);
     match text.get(..len) {
-        Some(text) if len <= MAX_NAME_BYTES => Ok(String::from_utf8_lossy(text).into_owned()),
-        _ => Err(Error::too_large(format!("expected a name of at most {MAX_NAME_BYTES} bytes"))),
+        Some(text) if len <= MAX_SOURCE_NAME_BYTES => Ok(String::from_utf8_lossy(text).into_owned()),
+        _ => Err(Error::too_large(format!("expected a name of at most {MAX_SOURCE_NAME_BYTES} bytes"))),
     }
 }
 

@@ -20,7 +20,7 @@ use super::links;
 /// Most sources of one virtual data set.
 pub(super) const MAX_SOURCES: usize = 16_384;
 /// Virtual data sets in virtual data sets.
-const MAX_DEPTH: usize = 8;
+const MAX_VIRTUAL_DEPTH: usize = 8;
 /// Stands for axes that follow their sources.
 const UNLIMITED: u64 = u64::MAX;
 
@@ -124,7 +124,7 @@ impl<'a> SourceFinder<'a> {
         id: ObjectId,
         element: &Datatype,
     ) -> Result<(Vec<u64>, Vec<VirtualPart>), Obstacle> {
-        if self.above.contains(&id) || self.above.len() >= MAX_DEPTH {
+        if self.above.contains(&id) || self.above.len() >= MAX_VIRTUAL_DEPTH {
             return Err("virtual data sets that hold one another".into());
         }
         self.above.push(id);
