@@ -232,7 +232,7 @@ fn arrays_with_dimensions<'a>(
     is_netcdf: bool,
     texts: &mut VariableTexts,
 ) -> Vec<DescribedVariable<'a>> {
-    let dimensions = DimensionScales::new(tree);
+    let dimensions = DimensionScales::new(tree, is_netcdf);
     let mut coordinates = CoordinateReader::new(hdf5, tree, is_netcdf);
     let mut arrays = Vec::new();
     for (number, variable) in tree.variables.iter().enumerate() {

@@ -75,7 +75,7 @@ pub(super) fn single_characters(tree: &FileTree) -> Vec<usize> {
     if !tree.variables.iter().any(are_characters) {
         return Vec::new();
     }
-    let dimensions = DimensionScales::new(tree);
+    let dimensions = DimensionScales::new(tree, is_netcdf(tree));
     // By group and name: variables, and dimensions that are not of texts alone.
     let mut taken = HashSet::new();
     let mut last_dimensions = Vec::new();
@@ -112,7 +112,7 @@ fn short_name(path: &str) -> String {
 /// Finds dimensions of variables.
 pub(super) struct DimensionScales<'a> {
     tree: &'a FileTree,
-    /// The file is one of netCDF's own.
+    /// Whether netCDF's library wrote the file: other programs attach scales to data sets of other lengths.
     is_netcdf: bool,
     /// Lengths of scales, by the number of their variable.
     lengths: HashMap<usize, u64>,
@@ -123,12 +123,12 @@ pub(super) struct DimensionScales<'a> {
 }
 
 impl<'a> DimensionScales<'a> {
-    pub(super) fn new(tree: &'a FileTree) -> Self {
+    /// Finds the scales of all variables; `is_netcdf` is the result of [`is_netcdf`].
+    pub(super) fn new(tree: &'a FileTree, is_netcdf: bool) -> Self {
         let variables = || tree.variables.iter().enumerate();
         let mut dimensions = Self {
             tree,
-            // Other programs attach scales to what they do not fit.
-            is_netcdf: is_netcdf(tree),
+            is_netcdf,
             lengths: HashMap::new(),
             anonymous: HashMap::new(),
             by_address: variables()

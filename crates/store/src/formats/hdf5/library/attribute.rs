@@ -13,9 +13,10 @@ use hdf5_metno_sys::h5t::{H5Treclaim, hvl_t};
 use serde::{Deserialize, Serialize};
 
 use super::super::hexadecimal;
+use super::Object;
+use super::calls::{Handle, check, locked};
 use super::dataset::{split_fixed_text, trim_text};
 use super::datatype::{Datatype, TextEnd};
-use super::{Handle, Object, check, locked};
 
 /// Most elements of an attribute that are read.
 const MAX_ATTRIBUTE_ELEMENTS: usize = 65_536;

@@ -13,8 +13,9 @@ use hdf5_metno_sys::h5::{haddr_t, hsize_t};
 use hdf5_metno_sys::h5d::{H5D_chunk_index_t, H5Dchunk_iter, H5Dget_chunk_index_type, H5Dread_chunk2};
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 
+use super::calls::{check, locked};
 use super::dataset::{UNLIMITED, extents};
-use super::{Object, check, driver, locked};
+use super::{Object, driver};
 
 /// The number of the index that is an extensible array: used where one axis is unlimited.
 const EXTENSIBLE_ARRAY: c_int = 4;

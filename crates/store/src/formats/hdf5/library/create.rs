@@ -25,7 +25,7 @@ use hdf5_metno_sys::h5t::{
     H5Tset_ebias, H5Tset_fields, H5Tset_size,
 };
 
-use super::{Handle, check, locked};
+use super::calls::{Handle, check, locked};
 
 /// Attribute in which h5py and netCDF look for names of axes.
 const LABELS: &str = "DIMENSION_LABELS";

@@ -24,8 +24,9 @@ use hdf5_metno_sys::h5t::H5Treclaim;
 use hdf5_metno_sys::h5z::H5Zfilter_avail;
 use serde::{Deserialize, Serialize};
 
+use super::Object;
+use super::calls::{Handle, check, locked};
 use super::datatype::{Datatype, PaddedBits, TextEnd};
-use super::{Handle, Object, check, locked};
 
 /// Most axes HDF5 knows.
 pub(super) const MAX_RANK: usize = 32;

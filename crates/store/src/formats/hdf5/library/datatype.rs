@@ -15,7 +15,7 @@ use hdf5_metno_sys::h5t::{
 use serde::{Deserialize, Serialize};
 
 use super::super::hexadecimal;
-use super::{Handle, locked};
+use super::calls::{Handle, locked};
 
 /// Most members of a compound that are looked at, those of members counted.
 const MAX_COMPOUND_MEMBERS: usize = 256;

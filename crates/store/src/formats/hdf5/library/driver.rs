@@ -15,7 +15,8 @@ use hdf5_metno_sys::h5p::H5Pset_driver;
 use parking_lot::Mutex;
 
 use super::super::signature::SIGNATURE;
-use super::{Handle, check, heap, locked};
+use super::calls::{Handle, check, locked};
+use super::heap;
 use crate::{ByteStore, FileBytes};
 
 /// Value by which the library marks an unknown address.

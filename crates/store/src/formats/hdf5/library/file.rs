@@ -16,7 +16,8 @@ use hdf5_metno_sys::h5o::{
 use hdf5_metno_sys::h5p::{H5P_CLS_FILE_ACCESS, H5P_DEFAULT, H5Pcreate};
 use serde::{Deserialize, Serialize};
 
-use super::{Handle, check, driver};
+use super::calls::{Handle, check};
+use super::driver;
 use crate::FileBytes;
 
 /// Longest target of a soft or external link that is followed, bytes.

@@ -12,8 +12,9 @@ use hdf5_metno_sys::h5p::{
 };
 use hdf5_metno_sys::h5s::{H5Sget_regular_hyperslab, H5Sget_select_type, H5Sis_regular_hyperslab};
 
+use super::Object;
+use super::calls::{Handle, check, locked};
 use super::dataset::{MAX_RANK, extents};
-use super::{Handle, Object, check, locked};
 
 /// Longest name of a file or data set that is followed, bytes.
 const MAX_SOURCE_NAME_BYTES: usize = 4096;
