@@ -106,7 +106,7 @@ impl Hdf5File {
 impl Object {
     pub(in super::super) fn kind(&self) -> ObjectKind {
         // SAFETY: a valid identifier.
-        match super::locked(|| unsafe { H5Iget_type(self.handle.0) }) {
+        match super::calls::locked(|| unsafe { H5Iget_type(self.handle.0) }) {
             H5I_type_t::H5I_GROUP => ObjectKind::Group,
             H5I_type_t::H5I_DATASET => ObjectKind::Dataset,
             _ => ObjectKind::Other,
@@ -141,7 +141,7 @@ impl Object {
         });
         told.ok()?;
         // SAFETY: written by the call above.
-        Some(super::locked(|| unsafe { target(self.handle.0, &name, info.as_ptr()) }))
+        Some(super::calls::locked(|| unsafe { target(self.handle.0, &name, info.as_ptr()) }))
     }
 
     fn links_by(&self, index: H5_index_t, limit: usize) -> Result<(Vec<GroupLink>, bool)> {
