@@ -31,7 +31,7 @@ const SELECTION_SIDE: u64 = 24;
 /// Runs every check.
 ///
 /// # Panics
-/// When the source breaks a promise.
+/// Panics if the source breaks a promise.
 pub async fn check_source(source: Arc<dyn Source>) {
     check_describe(&*source).await;
     check_blocks(&*source).await;
@@ -45,7 +45,7 @@ pub async fn check_source(source: Arc<dyn Source>) {
 /// The description is legal and stays the same.
 ///
 /// # Panics
-/// When it is not.
+/// Panics if it is not.
 pub async fn check_describe(source: &dyn Source) {
     let dataset = describe(source).await;
     dataset.check().expect("a legal description");
@@ -67,7 +67,7 @@ pub async fn check_describe(source: &dyn Source) {
 /// Every want is answered once, with the right size and a true value range.
 ///
 /// # Panics
-/// When it is not.
+/// Panics if it is not.
 pub async fn check_blocks(source: &dyn Source) {
     for (dataset, array, level) in levels(source).await {
         let keys = sample(&dataset, array, level);
@@ -102,7 +102,7 @@ fn check_block(info: &ArrayInfo, level: &Level, key: BlockKey, block: &Block) {
 /// Wrong keys get their error, and do not disturb the others.
 ///
 /// # Panics
-/// When they do.
+/// Panics if they do.
 pub async fn check_bad_keys(source: &dyn Source) {
     for (dataset, array, level) in levels(source).await {
         let good = sample(&dataset, array, level)[0];
@@ -129,7 +129,7 @@ pub async fn check_bad_keys(source: &dyn Source) {
 /// Cancelled wants are answered at most once and the stream still ends; a dropped stream harms nobody.
 ///
 /// # Panics
-/// When a want is answered twice, or one that still waits is not answered.
+/// Panics if a want is answered twice, or one that still waits is not answered.
 pub async fn check_cancel(source: &dyn Source) {
     for (dataset, array, level) in levels(source).await {
         let keys = sample(&dataset, array, level);
@@ -158,7 +158,7 @@ pub async fn check_cancel(source: &dyn Source) {
 /// Reads of random selections equal what is gathered from blocks.
 ///
 /// # Panics
-/// When they do not.
+/// Panics if they do not.
 pub async fn check_reads(source: &Arc<dyn Source>) {
     for (dataset, array, level) in levels(&**source).await {
         let info = &dataset.arrays[array];
@@ -217,7 +217,7 @@ fn bytes_of(mut ends: Vec<(usize, crate::Result<()>)>, targets: Vec<Target>) -> 
 /// Reads that cannot be are refused with the right kind.
 ///
 /// # Panics
-/// When they are not.
+/// Panics if they are not.
 pub async fn check_bad_reads(source: &dyn Source) {
     let dataset = describe(source).await;
     for (array, info) in dataset.arrays.iter().enumerate().filter(|(_, a)| !a.axes.is_empty()) {
@@ -242,7 +242,7 @@ pub async fn check_bad_reads(source: &dyn Source) {
 /// Dropping a read before or while it runs harms nobody.
 ///
 /// # Panics
-/// When the next read fails.
+/// Panics if the next read fails.
 pub async fn check_detach(source: &dyn Source) {
     for (dataset, array, level) in levels(source).await {
         let info = &dataset.arrays[array];
@@ -264,7 +264,7 @@ async fn describe(source: &dyn Source) -> Arc<Dataset> {
     source.describe().await.expect("a description")
 }
 
-/// Every level that has blocks.
+/// Lists the levels that have blocks.
 async fn levels(source: &dyn Source) -> Vec<(Arc<Dataset>, usize, usize)> {
     let dataset = describe(source).await;
     let mut found = Vec::new();
@@ -308,7 +308,7 @@ fn ask(keys: &[BlockKey]) -> (Vec<Want>, Vec<WantHandle>) {
 /// Asks for all and takes every answer; each key exactly once.
 ///
 /// # Panics
-/// When a key is answered twice or not at all.
+/// Panics if a key is answered twice or not at all.
 pub async fn fetch(source: &dyn Source, keys: &[BlockKey]) -> HashMap<BlockKey, Completion> {
     let (wants, _handles) = ask(keys);
     let mut answers = HashMap::new();

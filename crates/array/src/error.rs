@@ -32,7 +32,7 @@ pub enum ErrorKind {
     TooLarge = 8,
     /// The asker went away or withdrew the request.
     Cancelled = 9,
-    /// The other side cannot be reached or the connection broke.
+    /// Unreachable peer or broken connection.
     Unreachable = 10,
     /// The deadline passed.
     TimedOut = 11,
@@ -43,7 +43,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// All kinds, in order of their number.
+    /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 13] = [
         Self::Internal,
         Self::Invalid,
@@ -79,7 +79,7 @@ impl ErrorKind {
 pub enum Retry {
     /// The answer would be the same.
     Never,
-    /// It may work later or on another connection.
+    /// The operation may succeed later or on another connection.
     MayHelp,
 }
 
@@ -104,9 +104,9 @@ struct ErrorInner {
 }
 
 impl Error {
-    /// Longest message and context line kept, bytes; longer ones are cut. Errors travel.
+    /// Longest message and context line of an error, bytes; longer ones are cut, because errors are sent over the network.
     pub const MAX_TEXT_BYTES: usize = 2048;
-    /// Most context lines kept.
+    /// Most context lines of an error.
     pub const MAX_CONTEXT: usize = 16;
 
     /// An error of `kind`. `message`: lower case, what was expected and what was found.

@@ -27,7 +27,7 @@ use crate::task::CacheTask;
 
 pub use crate::inbox::MAX_WAITING;
 
-/// Most blocks of a read that are looked up in the cache.
+/// Most blocks of one read that are looked up in the cache; reads of more go to the inner source.
 const MAX_PEEKED: u64 = 64;
 
 /// Remembers the blocks of another source, within a hard limit in bytes.

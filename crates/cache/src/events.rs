@@ -4,10 +4,10 @@ use array::BlockKey;
 
 use crate::Action;
 
-/// Events kept for a watcher that is slow; then it loses the oldest and is told how many.
+/// Events that are queued for a slow subscriber; beyond, it loses the oldest and receives their number.
 pub const EVENTS_KEPT: usize = 4096;
 
-/// Something that happened to a block.
+/// Event of a block in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheEvent {
     /// The inner source was asked.
@@ -16,7 +16,7 @@ pub enum CacheEvent {
     Answered(BlockKey),
     /// A waiter got an error.
     Failed(BlockKey),
-    /// It was evicted.
+    /// The block was evicted.
     Evicted(BlockKey),
 }
 

@@ -10,23 +10,23 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::table::FetchTicket;
 
-/// Most wants of all askers that wait for an answer at a time; more are refused as busy.
+/// Most wants of all callers of a cache that wait for an answer at a time; more are refused as busy.
 pub const MAX_WAITING: usize = 1 << 20;
 
-/// A block as the cache holds and hands it out.
+/// Block as the cache holds and returns it.
 pub(crate) type CachedBlock = Arc<Block>;
 
-/// One call of `blocks`.
+/// Call of `blocks`.
 pub(crate) struct CacheCall {
     pub(crate) wants: Vec<Want>,
     /// Has room for an answer to each.
     pub(crate) answers: mpsc::Sender<Completion>,
 }
 
-/// A look at blocks that may be here.
+/// Look-up of blocks that may be in the cache.
 pub(crate) struct Peek {
     pub(crate) keys: Vec<BlockKey>,
-    /// All of them, or nothing.
+    /// Answer: all blocks, or `None`.
     pub(crate) reply: oneshot::Sender<Option<Vec<CachedBlock>>>,
 }
 
@@ -91,7 +91,7 @@ impl CacheInbox {
     }
 }
 
-/// The bytes of a block, which tell when the last holder lets go.
+/// Bytes of a block, which notify the cache when the last holder drops them.
 struct CountedBytes {
     bytes: Bytes,
     key: BlockKey,

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use array::{BlockKey, Error, ErrorKind, Priority, Urgency};
 
-/// Most blocks that wait for room; beyond, the least urgent is refused.
+/// Most blocks that wait for memory in a cache; beyond, the least urgent is refused.
 pub const MAX_QUEUED: usize = 65_536;
 
-/// Memory cost of an entry in addition to the bytes of its block.
+/// Memory cost of a cache entry in addition to the bytes of its block.
 pub const ENTRY_BYTES: u64 = 256;
 
 /// A value that the table holds and others may hold too, as an `Arc` does.
@@ -52,11 +52,11 @@ pub struct FetchTicket(pub u64);
 /// Event of one block; input of [`CacheTable::step`].
 #[derive(Clone, Debug)]
 pub enum BlockEvent<V> {
-    /// Somebody wants it.
+    /// A caller wants the block.
     Wanted {
         /// Waiter that the event concerns.
         waiter: WaiterId,
-        /// How much.
+        /// Urgency.
         urgency: Urgency,
         /// The most bytes that it can have.
         bound_bytes: u64,
@@ -65,7 +65,7 @@ pub enum BlockEvent<V> {
     Adjusted {
         /// Waiter that the event concerns.
         waiter: WaiterId,
-        /// How much now.
+        /// New urgency.
         urgency: Urgency,
     },
     /// A waiter went away.
@@ -75,18 +75,18 @@ pub enum BlockEvent<V> {
     },
     /// The inner source gave it.
     Arrived {
-        /// For which request.
+        /// Request that is answered.
         ticket: FetchTicket,
         /// The block.
         value: V,
-        /// Its bytes.
+        /// Bytes of the block.
         size_bytes: u64,
     },
     /// The inner source gave an error.
     Failed {
-        /// For which request.
+        /// Request that is answered.
         ticket: FetchTicket,
-        /// Why.
+        /// Error of the request.
         error: Error,
     },
     /// The memory of an evicted block is free.
@@ -103,7 +103,7 @@ pub enum BlockEvent<V> {
 pub enum Action<V> {
     /// Ask the inner source.
     Request {
-        /// For this block.
+        /// Block that is requested.
         key: BlockKey,
         /// Under this number.
         ticket: FetchTicket,
@@ -114,10 +114,10 @@ pub enum Action<V> {
     Adjust {
         /// Which.
         ticket: FetchTicket,
-        /// To this.
+        /// New urgency.
         urgency: Urgency,
     },
-    /// Withdraw a request under way.
+    /// Cancel a request under way.
     Cancel {
         /// Which.
         ticket: FetchTicket,
@@ -137,14 +137,14 @@ pub enum Action<V> {
         waiter: WaiterId,
         /// Which block.
         key: BlockKey,
-        /// Why.
+        /// Error of the request.
         error: Error,
     },
     /// Let go of this block, and tell when its memory is free ([`BlockEvent::Released`]).
     Evict {
         /// Which block.
         key: BlockKey,
-        /// Its request's number.
+        /// Number of its request.
         ticket: FetchTicket,
         /// The table's hold on it.
         value: V,
@@ -156,11 +156,11 @@ pub enum Action<V> {
 pub struct CacheCounters {
     /// The hard limit.
     pub capacity_bytes: u64,
-    /// In CACHED blocks.
+    /// Bytes in CACHED blocks.
     pub cached_bytes: u64,
     /// Reserved for REQUESTED blocks.
     pub requested_bytes: u64,
-    /// In RELEASING blocks.
+    /// Bytes in RELEASING blocks.
     pub releasing_bytes: u64,
     /// Blocks that are CACHED.
     pub cached: u64,
@@ -196,7 +196,7 @@ impl CacheCounters {
     }
 }
 
-/// Place in the queue for room: the last is the head. Most urgent, then first come.
+/// Rank in the queue for memory: the most urgent, then the first arrived. The last entry is the head.
 type RoomRank = (Priority, std::cmp::Reverse<u64>);
 
 enum BlockStage<V: SharedValue> {
@@ -211,10 +211,10 @@ struct CacheEntry<V: SharedValue> {
     waiters: BTreeMap<WaiterId, Urgency>,
 }
 
-/// Memory of evicted blocks that is not free yet.
+/// Memory of an evicted block that is not free yet.
 struct Releasing {
     size_bytes: u64,
-    /// Somebody held it when it was evicted, so it may take long.
+    /// Whether the block was held when it was evicted, so that its memory may be freed late.
     was_held: bool,
 }
 
@@ -271,7 +271,7 @@ impl<V: SharedValue> CacheTable<V> {
         self.queue.last_key_value().map(|(_, key)| *key)
     }
 
-    /// Something happened to a block: changes its state and says what is to be done, in this order.
+    /// Changes the state of a block by an event; returns the actions to carry out, in this order.
     ///
     /// Events for requests and waiters that are gone are ignored: they crossed on the way.
     pub fn step(&mut self, key: BlockKey, event: BlockEvent<V>) -> Vec<Action<V>> {

@@ -21,7 +21,7 @@ use crate::events::CacheEvent;
 use crate::inbox::{CacheCall, CacheInbox, CachedBlock, InboxMail, counted};
 use crate::table::{Action, BlockEvent, CacheCounters, CacheTable, FetchTicket, WaiterId};
 
-/// How often to look whether held blocks were let go, while others wait for their room.
+/// Interval at which the task checks whether held blocks were dropped, while others wait for their memory.
 const RECHECK_EVERY: Duration = Duration::from_millis(20);
 
 pub(crate) struct CacheTask {

@@ -14,20 +14,20 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::io::window::FlatSource;
 
-/// How often whoever waits looks whether the work is still wanted.
+/// Interval at which a waiting thread checks whether its work has been cancelled.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Set when nobody waits any more; long work looks at it between pieces.
+/// Flag that is set when no caller waits for the result any more; long work checks it between pieces.
 #[derive(Clone, Debug, Default)]
 pub struct CancelFlag(Arc<AtomicBool>);
 
 impl CancelFlag {
-    /// Withdraws the work.
+    /// Cancels the work.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether to go on.
+    /// Checks whether the work is still wanted.
     ///
     /// # Errors
     /// `Cancelled` once withdrawn.
@@ -35,7 +35,7 @@ impl CancelFlag {
         if self.0.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
     }
 
-    /// Waits for a lock as long as the work is wanted.
+    /// Waits for a lock until the work is cancelled.
     ///
     /// # Errors
     /// `Cancelled` once withdrawn.
@@ -65,7 +65,7 @@ pub trait Format: Send + Sync + 'static {
     /// Returns the description, with the levels that are stored (or computed) and no others.
     fn dataset(&self) -> Arc<Dataset>;
 
-    /// How elements of this array are reached.
+    /// Returns the cost of reads of this array that skip elements.
     fn access(&self, array: u32) -> Access;
 
     /// Whether a box of a stored level has values of its own; where it has not, as in sparse levels, the ancestors' stand
@@ -90,7 +90,7 @@ pub trait Format: Send + Sync + 'static {
     /// [`array::Source::packed`]. Blocking. The selection has been checked.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Errors of [`read`](Self::read).
     fn packed(
         &self,
         _array: u32,

@@ -8,7 +8,7 @@ use array::{LongWork, Meaning};
 
 use crate::{SIDE_CACHE_BYTES, Scratch, SideCache};
 
-/// How far a long task is.
+/// Progress of a long task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LongTaskProgress {
     /// Description of the task, for people: `indexing brain.nii.gz`.
@@ -19,7 +19,7 @@ pub struct LongTaskProgress {
     pub total_bytes: u64,
 }
 
-/// Told of progress now and then, from any thread.
+/// Callback for progress, called from any thread.
 pub type OnProgress = Arc<dyn Fn(LongTaskProgress) + Send + Sync>;
 
 /// Options of opening.
@@ -31,9 +31,9 @@ pub struct OpenOptions {
     /// The exported folder: files that others name (links and virtual data sets of HDF5) must lie in it or below; `None`
     /// stands for the folder of the file that is opened.
     pub folder: Option<PathBuf>,
-    /// Told how long work goes.
+    /// Callback for the progress of long work.
     pub on_progress: Option<OnProgress>,
-    /// The memory that reading works in, shared with whatever else is opened with a clone of it.
+    /// Budget of the working memory of reads; shared with everything that is opened with a clone of it.
     pub scratch: Scratch,
     /// Progress of long work, for viewers: keep a clone to read it.
     pub work: LongWork,

@@ -84,7 +84,7 @@ impl MemorySource {
     /// One array `a` with one level; axes are named from the last: x, y, z, then time.
     ///
     /// # Panics
-    /// When `elements` does not fill `shape`; this is for tests.
+    /// Panics if `elements` does not fill `shape`; this is for tests.
     #[must_use]
     pub fn of_array(dtype: DType, shape: &[u64], block: &[u64], elements: Vec<u8>) -> Self {
         let dataset = one_array(dtype, shape, block);
@@ -94,7 +94,7 @@ impl MemorySource {
     /// One array whose elements count up from 0, wrapping around.
     ///
     /// # Panics
-    /// When `dtype` is none, or `shape` is large; this is for tests.
+    /// Panics if `dtype` is none, or `shape` is large; this is for tests.
     #[must_use]
     pub fn counting(dtype: &str, shape: &[u64], block: &[u64]) -> Self {
         let dtype: DType = dtype.parse().expect("an element type");
@@ -136,13 +136,13 @@ impl MemorySource {
         self.0.with(|s| s.faults.entry(key).or_default().insert(0, error));
     }
 
-    /// Every block asked for so far, in order.
+    /// Returns the blocks requested so far, in order.
     #[must_use]
     pub fn asked(&self) -> Vec<BlockKey> {
         self.0.with(|s| s.asked.clone())
     }
 
-    /// Every read so far, in order.
+    /// Returns the reads so far, in order.
     #[must_use]
     pub fn reads(&self) -> Vec<ReadRequest> {
         self.0.with(|s| s.reads.clone())
@@ -263,10 +263,10 @@ impl MemoryShared {
     }
 }
 
-/// The wants of one call, answered as its stream is polled.
+/// Wants of one call, answered as its stream is polled.
 struct WantQueue {
     shared: Arc<MemoryShared>,
-    /// Each with the version of its urgency that was seen.
+    /// Wants, each with the version of its urgency that was seen last.
     wants: Vec<(Arc<Want>, u64)>,
 }
 

@@ -14,9 +14,9 @@ use serde_json::{Map, Value, json};
 
 use crate::{ElementType, Error, Result, Scalar};
 
-/// Deepest nesting of lists and maps.
+/// Deepest nesting of lists and maps in an attribute.
 pub const MAX_ATTRIBUTE_DEPTH: usize = 32;
-/// Longest text of lists and maps, as JSON, bytes.
+/// Longest attribute of lists and maps as JSON text, bytes.
 pub const MAX_ATTRIBUTE_BYTES: usize = 1 << 20;
 
 /// Value of `type` in descriptions for JSON as it is.

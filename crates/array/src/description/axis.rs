@@ -18,7 +18,7 @@ pub enum AxisKind {
     X,
     /// Components or channels.
     Channel,
-    /// Anything else (ensemble member, band).
+    /// Another axis (ensemble member, band).
     Other,
 }
 
@@ -48,7 +48,7 @@ pub fn kind_of_degrees(units: &str) -> Option<AxisKind> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Coordinates {
-    /// Nothing is known: the index is the coordinate.
+    /// Unknown: the index is the coordinate.
     Index,
     /// Sample `i` lies at `origin + i * step`.
     Regular {

@@ -65,7 +65,7 @@ impl TryFrom<String> for DatasetId {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Generation(pub u32);
 
-/// How stored values become the meant ones: `stored * scale + offset`, missing values become NaN; see [`decode`](crate::decode).
+/// Decoding of stored values: `stored * scale + offset`; missing values become NaN. See [`decode`](crate::decode).
 ///
 /// Two kinds of missing values are distinguished. A value that the file *names* as missing is missing everywhere. A value
 /// that only the netCDF library masks (its default fill values, and values outside the valid range) stays a value when
@@ -90,7 +90,7 @@ pub struct Decoding {
     /// Whether integers are to be read as unsigned (or signed) in spite of their stored type (`_Unsigned`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsigned: Option<bool>,
-    /// Why stored values cannot become the meant ones.
+    /// Reason why stored values cannot be decoded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
     /// Element type of the meant values, as xarray chooses it. Integers that may be missing become floats, which have NaN.
@@ -224,7 +224,7 @@ pub struct ArrayInfo {
     pub units: String,
     /// Further attributes of the array in the file.
     pub attributes: Attributes,
-    /// How stored values become the meant ones.
+    /// Decoding of stored values.
     pub decoding: Decoding,
     /// Intensities or labels.
     #[serde(default)]
@@ -237,7 +237,7 @@ pub struct ArrayInfo {
     /// Things a person should know (``axis `plev` is uneven: pictures show it on an even grid``).
     #[serde(default)]
     pub notes: Vec<String>,
-    /// How it lies in its file.
+    /// Storage of the array in its file.
     #[serde(default, skip_serializing_if = "Storage::is_empty")]
     pub storage: Storage,
 }
@@ -337,18 +337,18 @@ impl ArrayInfo {
     }
 }
 
-/// Most texts of an array of texts of varying length: all are read when the array is opened.
+/// Most strings of an array of variable-length strings: all are read when the array is opened.
 pub const MAX_TEXT_ELEMENTS: u64 = 1 << 20;
-/// Most bytes of such an array, each text padded to the length of the longest.
+/// Most bytes of an array of variable-length strings, each padded to the length of the longest.
 pub const MAX_TEXT_BYTES: u64 = 16 << 20;
 
-/// Most levels an array may have.
+/// Most levels of an array.
 pub const MAX_LEVELS: usize = 64;
 
-/// Something in the file that cannot be served as an array, and why.
+/// Object of a file that cannot be served as an array, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Its name.
+    /// Name of the object.
     pub name: String,
     /// Kind of the object (`string`, `compound`).
     pub what: String,
@@ -357,7 +357,7 @@ pub struct LeftOut {
     pub value: Option<String>,
 }
 
-/// All that a source holds.
+/// Description of a data set: everything that a source holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dataset {
     /// Identity; a mismatch is the error *stale*.
@@ -384,7 +384,7 @@ pub struct Dataset {
     pub groups: Vec<Group>,
 }
 
-/// Arrays that an error names.
+/// Most arrays that an error message lists.
 const MAX_NAMED: usize = 20;
 
 impl Dataset {
@@ -406,7 +406,7 @@ impl Dataset {
         Ok((u32::try_from(index).unwrap_or(u32::MAX), array))
     }
 
-    /// Why no array has this name.
+    /// Returns the error for a name that no array has.
     fn no_array(&self, name: &str) -> Error {
         let trimmed = name.trim_matches('/');
         // Where nothing can be served, the first thing that is there is meant by no name.

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::values::float::{json_list, json_matrix, same_floats};
 use crate::{AxisKind, DType, Error, Result, Selection};
 
-/// How the values of a level came to be.
+/// Origin of the values of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LevelOrigin {
-    /// In the file.
+    /// Stored in the file.
     Stored,
     /// Mean of the voxels that exist, of the next finer level.
     Mean,
@@ -97,9 +97,9 @@ pub struct Level {
     /// Stored chunk per axis: what is read and decoded whole. `None` where any element is found by its place.
     #[serde(default)]
     pub chunk: Option<Vec<u64>>,
-    /// How it was made.
+    /// Origin of the values.
     pub origin: LevelOrigin,
-    /// How many level-0 voxels one voxel of this level spans, per axis.
+    /// Number of level-0 voxels in one voxel of this level, per axis.
     #[serde(with = "json_list")]
     pub factor: Vec<f64>,
     /// Affine map from voxel indices to world positions; input order x, y, z of the array's spatial axes.
@@ -134,7 +134,7 @@ impl Level {
         self.shape.iter().zip(&self.block).map(|(&n, &b)| n.div_ceil(b.max(1))).collect()
     }
 
-    /// How many blocks; saturates at 2^64 - 1.
+    /// Number of blocks; saturates at 2^64 - 1.
     #[must_use]
     pub fn block_count(&self) -> u64 {
         self.grid().iter().fold(1, |n, &g| n.saturating_mul(g))
@@ -188,7 +188,7 @@ impl Level {
 pub const MIN_BLOCK_BYTES: u64 = 256 << 10;
 /// Largest block, bytes, unless a stored chunk is larger still.
 pub const MAX_BLOCK_BYTES: u64 = 1 << 20;
-/// Largest block at all, bytes: what one block may cost in memory.
+/// Largest block of any array, bytes, also if a stored chunk is larger: bounds the memory of one block.
 pub const MAX_CHUNK_BLOCK_BYTES: u64 = 64 << 20;
 
 /// Chooses the block grid of a level: spatial axes grow evenly from 1 (or from the stored chunk)

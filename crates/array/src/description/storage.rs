@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::DType;
 
-/// Layout of an array in its file.
+/// Storage of an array in its file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Storage {
@@ -38,7 +38,7 @@ impl Storage {
 /// A filter of HDF5.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
-    /// Its name, as HDF5's registry of filters has it (`deflate`, `zstd`).
+    /// Name in HDF5's registry of filters (`deflate`, `zstd`).
     pub name: String,
     /// Parameters it was given (`cd_values`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ArrayInfo, DatasetId, Generation, Level, Scalar, Selection};
 
-/// Names one block: a box of one array at one level (the block grid includes time).
+/// Key of one block: a box of one array at one level (the block grid includes time).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct BlockKey {
     /// The data set.
     pub dataset: DatasetId,
-    /// Its state.
+    /// Generation of the data set.
     pub generation: Generation,
     /// Number of the array in the description.
     pub array: u32,
@@ -28,7 +28,7 @@ pub struct BlockInfo<'a> {
     pub array: &'a ArrayInfo,
     /// The level it is a part of.
     pub level: &'a Level,
-    /// Its elements, clipped to the level's shape.
+    /// Elements of the block, clipped to the shape of the level.
     pub selection: Selection,
     /// Bytes of these elements; what the block costs unless it is not covered.
     pub size_bytes: u64,

@@ -170,7 +170,7 @@ impl<'a> BlockParts<'a> {
         all.into_iter()
     }
 
-    /// How many blocks the selection touches, saturating.
+    /// Number of blocks that the selection touches, saturating.
     #[must_use]
     pub fn touched(selection: &Selection, level: &Level) -> u64 {
         let axes = selection.ranges().iter().zip(&level.block);

@@ -1,4 +1,4 @@
-//! How far long work behind a source is, for whoever shows it to people.
+//! Progress of long work behind a source, for display.
 //!
 //! A value that the one who opens a source makes and keeps a clone of: whoever does the work writes into it, a
 //! viewer looks at it. It is no event stream: nobody is woken, and looking costs a lock and a few words, so a viewer
@@ -19,21 +19,21 @@ pub enum LongTask {
     Indexing,
 }
 
-/// A part of a whole.
+/// Progress of a task: the part that is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkProgress {
     /// Never more than `total`.
     pub done: u64,
-    /// In all.
+    /// Total amount of work.
     pub total: u64,
 }
 
-/// The long work behind one source; clones are the same.
+/// Long work behind one source; clones share their state.
 #[derive(Clone, Debug, Default)]
 pub struct LongWork(Arc<Mutex<BTreeMap<LongTask, WorkProgress>>>);
 
 impl LongWork {
-    /// How far a task is; `None` while nobody works on it.
+    /// Returns the progress of a task; `None` while it is not running.
     #[must_use]
     pub fn share(&self, task: LongTask) -> Option<WorkProgress> {
         self.with(|tasks| tasks.get(&task).copied())

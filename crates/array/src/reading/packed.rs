@@ -13,12 +13,12 @@ pub enum Packing {
     Zstd,
 }
 
-/// One whole chunk, packed.
+/// Compressed bytes of one whole chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedChunk {
-    /// As they rest, fewer than the elements' own.
+    /// Compressed bytes, fewer than the bytes of the elements.
     pub bytes: Bytes,
-    /// How to undo it.
+    /// Compression format.
     pub packing: Packing,
     /// Bytes of an element that were sorted by their place in it before packing: all first ones, then all second ones, and
     /// so on. 1: not sorted.

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::{Error, Result};
 
-/// Most axes an array may have.
+/// Most axes of an array.
 pub const MAX_AXES: usize = 16;
 
 /// A value for each axis; those of the usual four axes need no memory of their own.
@@ -22,7 +22,7 @@ pub type PerAxis<T> = SmallVec<[T; 4]>;
 pub struct AxisRange {
     /// First index.
     pub start: u64,
-    /// How many elements; may be zero.
+    /// Number of elements; may be zero.
     pub count: u64,
     /// Distance between them, at least 1.
     pub step: u64,
@@ -57,7 +57,7 @@ impl AxisRange {
     }
 }
 
-/// Which elements of an n-D array are meant: one [`AxisRange`] per axis, in the array's order.
+/// Selection of elements of an n-D array: one [`AxisRange`] per axis, in the order of the array's axes.
 ///
 /// ```
 /// use corridor_array::Selection;
@@ -69,7 +69,7 @@ impl AxisRange {
 pub struct Selection(PerAxis<AxisRange>);
 
 impl Selection {
-    /// From ranges; checked against an array only by [`Selection::check`].
+    /// Creates a selection from ranges; only [`Selection::check`] checks it against an array.
     ///
     /// # Errors
     /// More than [`MAX_AXES`] axes, a zero step, or an end beyond 2^64.
@@ -96,7 +96,7 @@ impl Selection {
         Ok(Self(ranges))
     }
 
-    /// Everything of an array of `shape`.
+    /// Selects all elements of an array of `shape`.
     #[must_use]
     pub fn all(shape: &[u64]) -> Self {
         Self(shape.iter().map(|&n| AxisRange::contiguous(0, n)).collect())
@@ -111,7 +111,7 @@ impl Selection {
     /// Reads `0:10, ::2, 3` against `shape`; see [`Indexing`]. Axes are kept (an integer selects one).
     ///
     /// # Errors
-    /// As [`Indexing::parse`] and [`Indexing::resolve`]; negative steps are refused here.
+    /// Errors of [`Indexing::parse`] and [`Indexing::resolve`]; negative steps are refused here.
     pub fn parse(text: &str, shape: &[u64]) -> Result<Self> {
         let resolved = Indexing::parse(text)?.resolve(shape)?;
         if resolved.reversed.contains(&true) {
@@ -132,7 +132,7 @@ impl Selection {
         self.0.iter().map(|r| r.count).collect()
     }
 
-    /// How many elements, `None` beyond 2^64.
+    /// Number of elements; `None` beyond 2^64.
     #[must_use]
     pub fn len(&self) -> Option<u64> {
         if self.0.iter().any(|r| r.count == 0) {
@@ -186,7 +186,7 @@ impl fmt::Display for Selection {
     }
 }
 
-/// One entry between the brackets, as numpy reads it.
+/// Entry of an index expression, with numpy's meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexEntry {
     /// One element; the axis is dropped. Negative counts from the end.
@@ -200,7 +200,7 @@ pub enum IndexEntry {
         /// Step; negative walks backwards; never zero.
         step: i64,
     },
-    /// As many full axes as are missing.
+    /// Full ranges of the axes that have no entry of their own.
     Ellipsis,
 }
 
@@ -229,7 +229,7 @@ impl ResolvedIndex {
 }
 
 impl Indexing {
-    /// From entries, as a binding gives them.
+    /// Creates an index expression from entries, as the bindings of other languages pass them.
     ///
     /// # Errors
     /// A zero step, or more than one ellipsis.

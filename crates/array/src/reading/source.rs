@@ -14,7 +14,7 @@ use crate::{
     expect_target,
 };
 
-/// The end of one want: its block or its error.
+/// Result of one want: its block or its error.
 #[derive(Clone, Debug)]
 pub struct Completion {
     /// Which block it answers.
@@ -29,7 +29,7 @@ pub type Completions = BoxStream<'static, Completion>;
 /// Ends of many reads: which one, counted as they were given, and how. In any order, each once.
 pub type ReadEnds = BoxStream<'static, (usize, Result<()>)>;
 
-/// Exactly which elements are to be read.
+/// Elements to be read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadRequest {
     /// Number of the array in the description.
@@ -38,7 +38,7 @@ pub struct ReadRequest {
     pub level: u8,
     /// Which elements of that level.
     pub selection: Selection,
-    /// How much it matters.
+    /// Priority of the read.
     pub priority: Priority,
 }
 
@@ -56,7 +56,7 @@ impl ReadRequest {
     }
 }
 
-/// Whatever can give blocks of arrays.
+/// Provider of blocks of arrays: a file format, a cache, a remote server.
 ///
 /// Errors of a single block arrive in its [`Completion`]; they never end the stream for the others.
 pub trait Source: Send + Sync + 'static {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::{Error, PerAxis, Result, Selection};
 
-/// The memory behind a target.
+/// Memory of a target.
 #[derive(Debug)]
 struct TargetBuffer {
     start: NonNull<u8>,
@@ -58,7 +58,7 @@ impl Drop for TargetBuffer {
     }
 }
 
-/// The reader's side: gives the bytes once every writer is done.
+/// Reader's side of a buffer: returns the bytes once every writer is done.
 #[derive(Debug)]
 pub struct Target(Arc<TargetBuffer>);
 
@@ -191,7 +191,7 @@ pub fn c_strides(shape: &[usize], item_bytes: usize) -> PerAxis<usize> {
     strides
 }
 
-/// A box of a target that one writer owns.
+/// Box of a target that one writer owns.
 #[derive(Debug)]
 pub struct Region {
     buffer: Arc<TargetBuffer>,
@@ -283,7 +283,7 @@ impl Region {
     /// Removes the slowest axis; the elements stay the same.
     ///
     /// # Panics
-    /// When that axis does not have exactly one element.
+    /// Panics if that axis does not have exactly one element.
     #[must_use]
     pub fn without_outer_axis(mut self) -> Self {
         assert_eq!(self.shape.first(), Some(&1), "only an axis of one element can be left out");
@@ -295,7 +295,7 @@ impl Region {
     /// Cuts along `axis` before element `at`: `[0, at)` and `[at, n)`.
     ///
     /// # Panics
-    /// When `axis` or `at` lies outside; a broken invariant of the caller.
+    /// Panics if `axis` or `at` lies outside; a broken invariant of the caller.
     #[must_use]
     pub fn split(self, axis: usize, at: usize) -> (Self, Self) {
         assert!(at <= self.shape[axis], "split at {at} beyond {}", self.shape[axis]);
@@ -465,7 +465,7 @@ impl Region {
     }
 }
 
-/// How many trailing axes are copied as one run: contiguous on both sides.
+/// Number of trailing axes that are copied as one run: contiguous on both sides.
 fn contiguous_axes(shape: &[usize], to: &[usize], from: &[usize], item_bytes: usize) -> usize {
     let mut expected = item_bytes;
     let mut run = 0;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::BlockKey;
 
-/// How much something matters: first the tier, then the weight within it; larger is sooner.
+/// Priority of a want or read: first the tier, then the weight within it; larger comes first.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Priority {
     /// 0 background, 1 prefetch, 2 visible, 3 waited for by a person, 4 urgent.
@@ -29,11 +29,11 @@ impl Priority {
     pub const BACKGROUND: Self = Self { tier: 0, weight: 0.0 };
     /// Likely to be wanted soon.
     pub const PREFETCH: Self = Self { tier: 1, weight: 0.0 };
-    /// Something on screen, or an ordinary read.
+    /// Visible on screen, or an ordinary read.
     pub const NORMAL: Self = Self { tier: 2, weight: 0.0 };
     /// A person waits for it.
     pub const INTERACTIVE: Self = Self { tier: 3, weight: 0.0 };
-    /// Before everything else.
+    /// Urgent: before everything else.
     pub const URGENT: Self = Self { tier: 4, weight: 0.0 };
 
     /// Returns a priority of the same tier with another weight.
@@ -73,9 +73,9 @@ impl Eq for Priority {}
 /// Priority and deadline of a want; both can change while it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Urgency {
-    /// How much it matters.
+    /// Current priority.
     pub priority: Priority,
-    /// After this it is useless; the source may then answer `TimedOut`.
+    /// Time after which the block is useless; the source may then answer `TimedOut`.
     pub deadline: Option<Instant>,
 }
 
@@ -114,14 +114,14 @@ impl SharedWant {
     }
 }
 
-/// The fetcher's side of a want.
+/// Source's side of a want.
 #[derive(Debug)]
 pub struct Want {
     key: BlockKey,
     shared: SharedWant,
 }
 
-/// The asker's side of a want; dropping it cancels.
+/// Requester's side of a want; dropping it cancels the want.
 #[derive(Debug)]
 pub struct WantHandle {
     key: BlockKey,
@@ -143,7 +143,7 @@ impl Want {
         self.key
     }
 
-    /// Its urgency now.
+    /// Returns the current urgency.
     #[must_use]
     pub fn urgency(&self) -> Urgency {
         self.shared.with(|s| s.urgency)
@@ -220,7 +220,7 @@ impl WantHandle {
         self.key
     }
 
-    /// Its urgency now.
+    /// Returns the current urgency.
     #[must_use]
     pub fn urgency(&self) -> Urgency {
         self.shared.with(|s| s.urgency)
@@ -233,7 +233,7 @@ impl WantHandle {
         }
     }
 
-    /// Withdraws the want; the same as dropping the handle.
+    /// Cancels the want, as dropping the handle does.
     pub fn cancel(self) {}
 }
 

@@ -21,7 +21,7 @@ const JULIAN_UNTIL: [i64; 3] = [1582, 10, 4];
 /// Years that are accepted.
 const YEARS: std::ops::RangeInclusive<i64> = -99_999..=99_999;
 
-/// How dates count days.
+/// Calendar of CF conventions: the lengths of its months and years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calendar {
     /// Julian before 15 October 1582, Gregorian from then on: `standard`, `gregorian`.
@@ -160,10 +160,10 @@ impl Calendar {
     }
 }
 
-/// How values of a time axis become moments: `days since 1850-01-01`.
+/// Units of a time axis, by which its values become moments: `days since 1850-01-01`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeUnits {
-    /// How days are counted.
+    /// Calendar of the dates.
     pub calendar: Calendar,
     unit: CalendarUnit,
     /// Day of the epoch.
@@ -373,7 +373,7 @@ impl TimeUnits {
     }
 }
 
-/// How far a moment that was computed may lie from the one that was meant, in seconds.
+/// Largest rounding error of a computed moment, seconds.
 fn noise(moment: f64) -> f64 {
     (moment.abs() * 4.0 * f64::EPSILON).max(1e-10)
 }

@@ -38,7 +38,7 @@ pub enum ElementType {
 use ElementType::{Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
 
 impl ElementType {
-    /// Every element type.
+    /// All element types.
     pub const ALL: [Self; 12] = [Bool, U8, U16, U32, U64, I8, I16, I32, I64, F16, F32, F64];
 
     /// Size of one element, bytes.

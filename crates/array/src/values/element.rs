@@ -9,7 +9,7 @@ use crate::{ByteOrder, ElementType, Scalar};
 
 /// A Rust type that stores one element.
 pub trait Element: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
-    /// Its element type.
+    /// Element type of this Rust type.
     const TYPE: ElementType;
 
     /// Size of one element, bytes.
@@ -18,13 +18,13 @@ pub trait Element: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
     /// Reads the element at the start of `raw`.
     ///
     /// # Panics
-    /// When `raw` is not [`Element::SIZE_BYTES`] long.
+    /// Panics if `raw` is not [`Element::SIZE_BYTES`] long.
     fn read(raw: &[u8], order: ByteOrder) -> Self;
 
     /// Writes the element over `raw`.
     ///
     /// # Panics
-    /// When `raw` is not [`Element::SIZE_BYTES`] long.
+    /// Panics if `raw` is not [`Element::SIZE_BYTES`] long.
     fn write(self, raw: &mut [u8], order: ByteOrder);
 
     /// The exact value.

@@ -21,7 +21,7 @@ const LEAST_FULL_SCALE: u128 = 1 << 7;
 /// Fewest distinct values besides padding: two kinds of values are a mask.
 const FEWEST_OTHERS: usize = 3;
 
-/// Gathers values, block by block.
+/// Collects a sample of values, block by block.
 #[derive(Clone, Debug, Default)]
 pub struct ValueSampler {
     /// Hash of the place, and value, of those picked so far.
@@ -38,11 +38,11 @@ pub struct ValueSampler {
 /// Result of a [`ValueSampler`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ValueSample {
-    /// Some of the values, ascending.
+    /// Sample of the values, ascending.
     pub sorted: Vec<f64>,
-    /// How many values there were.
+    /// Number of finite values that were added.
     pub count: u64,
-    /// How many more were infinite.
+    /// Number of infinite values, which are not in `count`.
     pub infinite: u64,
     /// The lowest of all.
     pub low: f64,
@@ -102,7 +102,7 @@ impl ValueSampler {
         }
     }
 
-    /// How many finite values were added.
+    /// Returns the number of finite values that were added.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count

@@ -26,7 +26,7 @@ pub struct ValueStats {
     pub max: Option<f64>,
     /// Mean of the values present.
     pub mean: Option<f64>,
-    /// How the values are distributed; absent when none is present or no bins were asked for.
+    /// Distribution of the values; absent if there are no values or no bins were requested.
     pub histogram: Option<ValueHistogram>,
 }
 
@@ -41,7 +41,7 @@ pub struct ValueHistogram {
     pub counts: Vec<u64>,
 }
 
-/// Gathers [`ValueStats`] block by block.
+/// Computes [`ValueStats`] block by block.
 #[derive(Clone, Debug)]
 pub struct Accumulator {
     count: u64,
@@ -55,7 +55,7 @@ pub struct Accumulator {
 }
 
 impl Accumulator {
-    /// With a histogram of at most `bins` bins; 0 for none.
+    /// Creates an accumulator with a histogram of at most `bins` bins; 0 for none.
     ///
     /// # Errors
     /// `Invalid` outside [`MIN_BINS`] to [`MAX_BINS`].
@@ -144,7 +144,7 @@ impl Accumulator {
 /// Narrowest and widest bins, as powers of two: what doubles can multiply and divide by exactly.
 const MIN_LOG2_WIDTH: i32 = -1000;
 const MAX_LOG2_WIDTH: i32 = 1022;
-/// Bin numbers stay below this, where doubles count every integer.
+/// Largest number of a bin: doubles represent every integer up to it.
 const MAX_BIN_NUMBER: f64 = 4_503_599_627_370_496.0;
 
 /// 2 to the power of `n`, exactly, for -1022 to 1023.

@@ -52,7 +52,7 @@ struct ChunkEntry {
     used: u64,
 }
 
-/// Everything that is kept, of all files that share a budget.
+/// Decoded chunks in memory, of all files that share a budget.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkCache {
     entries: BTreeMap<ChunkKey, ChunkEntry>,
@@ -110,7 +110,7 @@ pub(crate) struct ChunkStore {
 }
 
 impl ChunkStore {
-    /// Nothing yet.
+    /// Creates an empty cache.
     pub(crate) fn new(scratch: Scratch) -> Self {
         Self { scratch, owner: NEXT_OWNER.fetch_add(1, Ordering::Relaxed) }
     }
@@ -123,7 +123,7 @@ impl ChunkStore {
     /// The chunk of `size_bytes`, decoded now unless it is kept; whoever asks meanwhile waits for the same.
     ///
     /// # Errors
-    /// Those of `decode`; nothing is kept then. `Cancelled` while somebody else decodes it.
+    /// Errors of `decode`; nothing is kept then. `Cancelled` while somebody else decodes it.
     pub(crate) fn get(
         &self,
         array: u32,

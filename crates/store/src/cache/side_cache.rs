@@ -24,7 +24,7 @@ pub const SIDE_CACHE_BYTES: u64 = 20 << 30;
 pub const MAX_ENTRY_BYTES: u64 = 1 << 30;
 /// Longest name of an entry, bytes.
 const MAX_SIDE_NAME_BYTES: usize = 200;
-/// When it is full, this share of the limit stays.
+/// Tenths of the limit that stay after a cleanup of a full cache.
 const KEPT_TENTHS: u64 = 9;
 /// Whoever has written this share of the limit looks again what the others wrote: so much may the directory
 /// exceed the limit for each that writes.

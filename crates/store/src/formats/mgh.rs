@@ -12,10 +12,10 @@ use crate::formats::common::flat::FlatArray;
 use crate::formats::common::flat_file::{self, FileCompression, FlatFile, FlatFileArray, HeaderInfo};
 use crate::{FileBytes, OpenOptions, formats::common::describe, io::gzip};
 
-/// Bytes of the header that say something, and of all of it.
+/// Bytes of the used part of the MGH header, and of the whole header.
 const MGH_HEADER_BYTES: usize = 90;
 const DATA_OFFSET: u64 = 284;
-/// Packed bytes in which the header must lie.
+/// Compressed bytes in which the MGH header must lie.
 const PACKED_HEAD_BYTES: usize = 64 << 10;
 
 /// FreeSurfer's own directions where nothing is said: coronal slices.

@@ -13,9 +13,9 @@ use crate::formats::common::flat_file::{self, FileCompression, FlatFile, FlatFil
 use crate::{FileBytes, OpenOptions, formats::common::describe};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// Longest header, bytes; numpy itself refuses longer ones.
+/// Longest header of an `.npy` file, bytes; numpy itself refuses longer ones.
 const MAX_NPY_HEADER_BYTES: usize = 64 << 10;
-/// Magic, version and length before it, at most.
+/// Most bytes of magic number, version and length before the header.
 const MAX_PREFIX_BYTES: usize = 12;
 
 /// Whether these are the first bytes of such a file.
@@ -127,7 +127,7 @@ impl NpyHeader {
     }
 }
 
-/// Part of a header that is not parsed yet.
+/// Parser of a header: holds the part that is not parsed yet.
 struct HeaderParser<'a>(&'a str);
 
 impl<'a> HeaderParser<'a> {

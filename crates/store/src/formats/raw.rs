@@ -32,7 +32,7 @@ use crate::formats::common::flat::FlatArray;
 use crate::formats::common::flat_file::{self, FileCompression, FlatFile, FlatFileArray, HeaderInfo};
 use crate::{ByteStore, FileBytes, OpenOptions, formats::common::describe};
 
-/// Longest description, bytes.
+/// Longest description of a raw file, bytes.
 const MAX_DESCRIPTION_BYTES: u64 = 1 << 20;
 
 /// The description as it is written.

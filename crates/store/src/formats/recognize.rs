@@ -12,7 +12,7 @@ use array::Result;
 use crate::OpenOptions;
 use crate::formats::registry::{DIRECTORY_FORMATS, HEAD_BYTES, format_of_head, format_of_name};
 
-/// Bytes looked at first: most files show there what they are.
+/// Bytes of a file that are tested first: most signatures lie in them.
 const FIRST_BYTES: u64 = 4 << 10;
 
 /// The format that a file or folder seems to be of; `None` for what is no data set.

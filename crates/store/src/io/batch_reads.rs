@@ -25,13 +25,13 @@ use crate::{ByteStore, CancelFlag, Format};
 /// So long a job keeps its thread; then it tells what it has, and what is left queues again behind what is more urgent.
 const TURN: Duration = Duration::from_millis(5);
 
-/// One of them.
+/// Small read of a batch.
 pub(crate) struct SmallRead {
     /// Which one, as its asker counts.
     pub(crate) number: usize,
     pub(crate) request: ReadRequest,
     pub(crate) into: Region,
-    /// In bytes copied instead.
+    /// Cost as the number of bytes that could be copied in the same time.
     pub(crate) cost: u64,
 }
 
@@ -167,7 +167,7 @@ impl WorkerJob for SmallReadBatch {
     }
 }
 
-/// Data that the last reads leave for the next ones.
+/// Data of the last reads that the next ones may use.
 struct RecentData {
     flat: Option<CurrentArray>,
     window: Option<FileWindow>,

@@ -21,7 +21,7 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use crate::CancelFlag;
 use crate::io::read_ahead::{is_far, pages};
 
-/// How often at most a path is looked at while its file is read: one that was replaced by renaming does not change itself.
+/// Shortest interval between checks of a path while its file is read: a file that is replaced by renaming does not change itself.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Requests and bytes asked of the operating system, since the store was opened.
@@ -67,7 +67,7 @@ pub fn process_io_counts() -> IoCounts {
 
 /// Bytes that can be read at any position, from several threads at once.
 pub trait ByteStore: Send + Sync + 'static {
-    /// How many bytes there are; `u64::MAX` where only reading tells (packed data).
+    /// Number of bytes; `u64::MAX` if only reading can tell (compressed data).
     fn size_bytes(&self) -> u64;
 
     /// Returns long work that must be done once before anything can be read; `None` when there is none or it
@@ -87,7 +87,7 @@ pub trait ByteStore: Send + Sync + 'static {
     /// [`check_unchanged`](Self::check_unchanged), which may follow many reads.
     ///
     /// # Errors
-    /// As [`read_at`](Self::read_at).
+    /// Errors of [`read_at`](Self::read_at).
     fn read_unchecked(&self, offset: u64, into: &mut [u8], cancel: &CancelFlag) -> Result<()> {
         self.read_at(offset, into, cancel)
     }
@@ -120,7 +120,7 @@ pub struct FileBytes {
     in_place_at_millis: AtomicU64,
 }
 
-/// Size and time of modification of a file; they tell one state of it from another.
+/// Size and modification time of a file, which identify its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileStamp {
     size_bytes: u64,
@@ -137,7 +137,7 @@ impl FileStamp {
         }
     }
 
-    /// For identities.
+    /// Returns the bytes of the state for identities.
     pub(crate) fn to_bytes(self) -> [u8; 24] {
         let mut bytes = [0; 24];
         bytes[..8].copy_from_slice(&self.size_bytes.to_le_bytes());
@@ -181,7 +181,7 @@ impl FileBytes {
         &self.path
     }
 
-    /// Its state at opening.
+    /// State of the file when it was opened.
     pub(crate) fn stamp(&self) -> FileStamp {
         self.stamp
     }
@@ -271,7 +271,7 @@ impl FileBytes {
     /// The first bytes, at most `limit`.
     ///
     /// # Errors
-    /// As [`ByteStore::read_at`].
+    /// Errors of [`ByteStore::read_at`].
     pub fn head(&self, limit: usize) -> Result<Vec<u8>> {
         let size = usize::try_from(self.stamp.size_bytes).unwrap_or(usize::MAX).min(limit);
         let mut head = vec![0; size];
@@ -317,7 +317,7 @@ impl FileBytes {
     /// Fills `into` from `offset` on, in one request, which nothing withdraws.
     ///
     /// # Errors
-    /// As [`ByteStore::read_at`].
+    /// Errors of [`ByteStore::read_at`].
     pub fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
         self.read_unchecked(offset, into)?;
         // After the read, so that a change before or during it is seen.

@@ -2,7 +2,7 @@
 
 use array::{AxisRange, Region, Result, Selection};
 
-/// Bytes of scratch that one portion may need, unless a single element is larger.
+/// Bytes of working memory that one portion of a read may need, unless a single element is larger.
 pub(crate) const PORTION_BYTES: usize = 1 << 20;
 
 /// Cuts `selection` and its region into portions of at most `max_bytes`, slow axes first.

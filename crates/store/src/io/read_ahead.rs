@@ -13,15 +13,15 @@ use crate::ByteStore;
 const TOLD_TOGETHER: usize = 64;
 /// Larger requests are not told, they keep a disk busy by themselves. So a thread is never more than 8 MiB ahead.
 const MAX_REQUEST_BYTES: u64 = 64 << 10;
-/// So many of those that are told together are looked at.
+/// Number of announced requests that are considered together.
 const LOOKED_AT: usize = 3;
-/// In which memory keeps files.
+/// Page size of the operating system's cache of files, bytes.
 const PAGE_BYTES: u64 = 4 << 10;
 
-/// Tells a store of requests before they are made.
+/// Announces requests to a store before they are made.
 pub(crate) struct ReadAhead<R> {
     coming: R,
-    /// Told and not made yet.
+    /// Number of requests that are announced and not made yet.
     told: usize,
 }
 

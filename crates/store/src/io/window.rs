@@ -14,7 +14,7 @@ use crate::{ByteStore, CancelFlag, IoCounts};
 /// Most bytes of a window: what one storage thread holds besides results.
 const MAX_WINDOW_BYTES: u64 = 1 << 20;
 
-/// An array any element of which is found by its offset in a store.
+/// Array whose elements are found by their offsets in a store.
 #[derive(Clone)]
 pub struct FlatSource {
     pub(crate) place: FlatArray,
@@ -32,7 +32,7 @@ impl FlatSource {
     }
 }
 
-/// A stretch of a store in memory.
+/// Range of bytes of a store in memory.
 pub(crate) struct FileWindow {
     start: u64,
     bytes: Vec<u8>,
@@ -44,7 +44,7 @@ impl FileWindow {
     /// than another copy.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Errors of the store.
     pub(crate) fn over(
         flat: &FlatSource,
         first: &Range<u64>,
@@ -113,7 +113,7 @@ impl ByteStore for FileWindow {
         }
     }
 
-    /// It is in memory.
+    /// Whether the bytes are in memory.
     fn expect(&self, _ranges: &[Range<u64>]) {}
 
     fn counts(&self) -> IoCounts {

@@ -24,11 +24,11 @@ use super::tally::BlockTally;
 use crate::schedule::pool::on_pool;
 use crate::{OpenOptions, SideCache};
 
-/// Blocks begun at a time because somebody wants them; those that they need come on top, one chain per piece.
+/// Wanted blocks that are made at a time; blocks that they depend on come in addition, one chain per piece.
 pub const BLOCKS_AT_ONCE: usize = 4;
-/// Pieces of such a block in hand at a time; of the blocks that it needs, one.
+/// Pieces of a wanted block that are made at a time; one piece of each block that it depends on.
 pub const PIECES_AT_ONCE: usize = 2;
-/// Bytes of the finer box of one piece, unless that is a single voxel's.
+/// Most bytes of the finer box from which one piece of a block is made, unless it holds a single voxel.
 pub const PIECE_BYTES: usize = 1 << 20;
 
 /// Changes when blocks would be made in another way: entries of the side cache of another version are not found.
@@ -38,14 +38,14 @@ const FLIGHTS_BEFORE_CLEARING: usize = 256;
 
 type BlockFuture = Shared<BoxFuture<'static, Result<Arc<Block>>>>;
 
-/// Waiter for a block under way.
+/// Waiter for a block that is being made.
 pub(super) enum BlockWaiter {
     Want(Arc<Want>),
     /// A coarser block that needs it.
     Block(Weak<WaiterList>),
 }
 
-/// Everybody who waits for one block under way.
+/// Waiters for one block that is being made.
 #[derive(Default)]
 pub(super) struct WaiterList(Mutex<Vec<BlockWaiter>>);
 
@@ -357,7 +357,7 @@ fn finish(key: BlockKey, bytes: Vec<u8>, array: &ArrayInfo) -> Arc<Block> {
     Arc::new(Block { key, content: Content::Data { bytes: Bytes::from(bytes), range } })
 }
 
-/// Counts bytes in hand.
+/// Counter of the bytes in use, with their peak.
 #[derive(Clone, Default)]
 struct MemoryGauge(Arc<GaugeBytes>);
 

@@ -33,7 +33,7 @@ use slots::WorkSlots;
 pub use level_maker::{BLOCKS_AT_ONCE, PIECE_BYTES, PIECES_AT_ONCE};
 pub use plan::{COARSEST_SIDE, KEPT_PERCENT};
 
-/// Blocks of sampled levels read at a time.
+/// Blocks of sampled levels that are read at a time.
 const SAMPLED_AT_ONCE: usize = 8;
 
 /// A source with coarser levels; see the module's text.

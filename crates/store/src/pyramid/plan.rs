@@ -10,10 +10,10 @@ use array::{
 
 use crate::Access;
 
-/// Levels are added until no spatial axis is longer than this, voxels.
+/// Longest spatial axis of the coarsest added level, voxels.
 pub const COARSEST_SIDE: u64 = 64;
 
-/// Made levels are kept up to this share of the array's size; else the finest are left out.
+/// Percentage of the size of an array up to which its made levels are kept in the side cache; beyond it, the finest are not kept.
 pub const KEPT_PERCENT: u64 = 15;
 
 /// A description with added levels, and what they are made of.
@@ -35,7 +35,7 @@ pub(super) struct ArrayPlan {
     pub(super) made: Range<usize>,
     /// First made level that goes into the side cache; all coarser made levels go there, too.
     pub(super) kept_from: usize,
-    /// Those for quick looks, which come after the made ones.
+    /// Sampled levels for quick previews, after the made levels.
     sampled: Vec<SampledLevel>,
 }
 
@@ -50,18 +50,18 @@ pub(super) struct SampledLevel {
     pub(super) is_kept: bool,
 }
 
-/// How the blocks of a level come to be.
+/// Origin of the blocks of a level.
 pub(super) enum BlockOrigin<'a> {
     /// The format has them.
     Stored,
-    /// From the level before; these axes are halved.
+    /// Made from the level before; these axes are halved.
     Made {
         /// Per axis.
         halved: &'a [bool],
         /// Whether they are worth keeping.
         is_kept: bool,
     },
-    /// From these elements of one of the format's levels.
+    /// Sampled: these elements of a stored level.
     Sampled(&'a SampledLevel),
 }
 
@@ -74,7 +74,7 @@ impl PyramidPlan {
         Self { stored: Arc::clone(stored), dataset: Arc::new(dataset), arrays }
     }
 
-    /// How a level comes to be. Array and level exist.
+    /// Returns the origin of a level. The array and the level must exist.
     pub(super) fn origin(&self, array: u32, level: u8) -> BlockOrigin<'_> {
         let (plan, level) = (&self.arrays[array as usize], usize::from(level));
         if plan.made.contains(&level) {
@@ -87,7 +87,7 @@ impl PyramidPlan {
         }
     }
 
-    /// How many blocks the made levels of an array have together, saturating. The array exists.
+    /// Number of blocks of all made levels of an array, saturating. The array must exist.
     pub(super) fn made_blocks(&self, array: u32) -> u64 {
         let (array, plan) = (&self.dataset.arrays[array as usize], &self.arrays[array as usize]);
         array.levels[plan.made.clone()].iter().fold(0, |n, level| n.saturating_add(level.block_count()))

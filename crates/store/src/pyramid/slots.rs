@@ -6,7 +6,7 @@ use array::{Error, ErrorKind, Result, Want};
 use futures::channel::oneshot;
 use parking_lot::Mutex;
 
-/// Most wants that wait for a slot.
+/// Most wants that wait for a slot in which a level is made.
 const MAX_WAITING: usize = 65_536;
 
 /// Slots for work on wants.
@@ -15,11 +15,11 @@ pub(super) struct WorkSlots(Arc<Mutex<SlotsState>>);
 
 struct SlotsState {
     free: usize,
-    /// In order of arrival.
+    /// Wants in the order of arrival.
     waiting: Vec<(Arc<Want>, oneshot::Sender<WorkSlot>)>,
 }
 
-/// One slot; dropping it passes it on.
+/// Slot for one want; dropping it passes it to the next.
 pub(super) struct WorkSlot {
     slots: WorkSlots,
 }

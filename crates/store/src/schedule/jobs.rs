@@ -25,7 +25,7 @@ use crate::{CancelFlag, Format};
 /// Most bytes of blocks that are queued, being read or wait to be taken, per call of `blocks`; one block may
 /// always be under way.
 pub const MAX_BYTES_IN_HAND: u64 = 64 << 20;
-/// Room for them is counted in pieces of this many bytes.
+/// Unit in which the bytes of blocks in hand are counted.
 const ROOM_UNIT_BYTES: u64 = 1 << 10;
 const ROOM_UNITS: u32 = 64 << 10;
 const _: () = assert!(ROOM_UNITS as u64 * ROOM_UNIT_BYTES == MAX_BYTES_IN_HAND);
@@ -45,7 +45,7 @@ impl BlocksCall {
     }
 }
 
-/// A completion and the room it takes until somebody takes it.
+/// Completion with its permit, which is held until the completion is taken.
 pub(crate) type BlockDelivery = (Completion, Option<OwnedSemaphorePermit>);
 
 /// Reads one block.
@@ -114,7 +114,7 @@ impl WorkerJob for BlockJob {
 /// Queues the jobs of one call, the most urgent first, as the call has room for their blocks.
 ///
 /// # Cancel safety
-/// What is not queued yet is dropped.
+/// Jobs that are not queued yet are dropped.
 pub(crate) async fn queue_all(jobs: Vec<BlockJob>, call: BlocksCall) {
     let mut jobs = VecDeque::from(jobs);
     let mut sorted_at = None;
@@ -247,7 +247,7 @@ impl WorkerJob for PieceJob {
     }
 }
 
-/// Withdraws the pieces of a read whose future is dropped.
+/// Cancels the pieces of a read when its future is dropped.
 pub(crate) struct WithdrawOnDrop(pub(crate) CancelFlag);
 
 impl Drop for WithdrawOnDrop {

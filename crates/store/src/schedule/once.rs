@@ -1,4 +1,4 @@
-//! Something made at its first use, by one thread while the others wait.
+//! Value that is made at its first use, by one thread while the others wait.
 //!
 //! Remembered are what was made, and errors that would come again: those of the bytes themselves. After another error,
 //! of a disk for one, the next who asks tries again.
@@ -25,7 +25,7 @@ impl<T> Default for Once<T> {
 }
 
 impl<T> Once<T> {
-    /// With what is made already.
+    /// Creates a value that is already made.
     pub(crate) fn made(value: T) -> Self {
         Self { made: OnceLock::from(Ok(value)), making: Mutex::new(()) }
     }
@@ -38,7 +38,7 @@ impl<T> Once<T> {
     /// Returns the value; makes it if it was not made yet.
     ///
     /// # Errors
-    /// Those of `make`; `Cancelled` while somebody else makes it.
+    /// Errors of `make`; `Cancelled` while somebody else makes it.
     pub(crate) fn get_or_make(&self, cancel: &CancelFlag, make: impl FnOnce() -> Result<T>) -> Result<&T> {
         let remembered = || self.made.get().map(|made| made.as_ref().map_err(Clone::clone));
         if let Some(made) = remembered() {

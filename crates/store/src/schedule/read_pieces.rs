@@ -7,7 +7,7 @@ use array::{ArrayInfo, AxisRange, Region, Result, Selection, cut_by_grid};
 
 use crate::Access;
 
-/// Target cost of a piece: enough to be worth a thread, little enough to be withdrawn soon.
+/// Target cost of a piece, bytes: enough to be worth a thread, small enough to be cancelled soon.
 pub(crate) const PIECE_COST: u64 = 4 << 20;
 /// Cost of one request to a file, as the number of bytes that could be copied in the same time.
 const REQUEST_COST: u64 = 16 << 10;
@@ -68,7 +68,7 @@ fn units(array: &ArrayInfo, level: u8, access: Access, selection: &Selection) ->
     chunk.unwrap_or_else(|| selection.ranges().iter().map(|r| r.step).collect())
 }
 
-/// How many units a range touches.
+/// Number of units that a range touches.
 fn touched(range: &AxisRange, unit: u64) -> u64 {
     let unit = unit.max(1);
     if range.count == 0 { 0 } else { (range.end() - 1) / unit - range.start / unit + 1 }

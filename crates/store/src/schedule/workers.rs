@@ -17,11 +17,11 @@ use array::{Priority, Urgency};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Most jobs in the queue; a pick looks at each, which takes about a quarter of a millisecond then.
+/// Most jobs in the queue of storage threads; a pick scans all of them, about 0.25 ms at this length.
 pub const MAX_QUEUED_JOBS: usize = 16_384;
-/// Fewest threads: reads of a cold disk wait, they do not compute.
+/// Fewest storage threads: reads of a cold disk wait and do not compute.
 const MIN_THREADS: usize = 8;
-/// Most threads.
+/// Most storage threads.
 const MAX_THREADS: usize = 64;
 /// How far storage threads step back, as `nice(2)` counts: where cores are scarce, one gets a thirtieth of what one that draws does.
 const STEPS_BACK: i32 = 15;
@@ -49,9 +49,9 @@ fn lower_own_weight() {
 #[cfg(not(target_os = "linux"))]
 fn lower_own_weight() {}
 
-/// One piece of blocking work.
+/// Blocking work of the storage threads.
 pub(crate) trait WorkerJob: Send {
-    /// How urgent it is now.
+    /// Current urgency.
     fn urgency(&self) -> Urgency;
     /// True once nobody waits for it.
     fn is_withdrawn(&self) -> bool;
@@ -60,7 +60,7 @@ pub(crate) trait WorkerJob: Send {
     fn run(self: Box<Self>, place: QueuePermit);
 }
 
-/// A place in the queue; none for work that is bounded elsewhere.
+/// Permit of a job in the queue; `None` for work that is bounded elsewhere.
 pub(crate) type QueuePermit = Option<OwnedSemaphorePermit>;
 
 struct QueuedJob {
@@ -93,7 +93,7 @@ impl JobQueue {
     }
 }
 
-/// The pool.
+/// Pool of storage threads.
 #[derive(Clone)]
 pub(crate) struct Workers(Arc<WorkersInner>);
 

@@ -36,7 +36,7 @@ const STEP: &str = "timestep";
 const TIME: &str = "time";
 /// Attributes of a whole field.
 const OF_FIELD: [&str; 2] = [TIME, STEP];
-/// Widest ghost zone that is believed.
+/// Widest ghost zone of a Carpet component, cells.
 const MAX_GHOSTS: u64 = 64;
 
 /// The components of one field at one time.
@@ -59,7 +59,7 @@ struct CarpetComponent {
 /// The fields of a file that is all of its mesh; none where it is of another kind.
 ///
 /// # Errors
-/// As [`fields`]; `Unsupported` for one file of several.
+/// Errors of [`fields`]; `Unsupported` for one file of several.
 pub(super) fn fields_of_one(file: &Arc<dyn Format>) -> Result<Vec<MeshField>> {
     let fields = fields(std::slice::from_ref(file))?;
     if !fields.is_empty() && file.dataset().name.contains(".file_") {

@@ -12,9 +12,9 @@ use array::{
 use super::grids::{LatticeGrid, MeshGrids};
 use crate::{CancelFlag, Format, formats::common::chunked};
 
-/// Most of a level, and of the next coarser one behind it, that is interpolated at a time, bytes.
+/// Most bytes of a mesh level, and of the next coarser one, that are interpolated at a time.
 const MAX_INTERPOLATED_BYTES: u64 = 1 << 20;
-/// Pieces that one request may be cut into along grids.
+/// Most parts of grids that one read of an adaptive mesh may touch.
 const MAX_GRID_PARTS: usize = 1 << 20;
 
 /// Storage location of the values of one grid.
@@ -32,7 +32,7 @@ pub(super) struct GridLocation {
 pub(super) struct CompositeReader<'a> {
     pub(super) files: &'a [std::sync::Arc<dyn Format>],
     pub(super) grids: &'a MeshGrids,
-    /// By the grid's number.
+    /// Locations by the number of the grid.
     pub(super) places: &'a [GridLocation],
     pub(super) dtype: DType,
     pub(super) cancel: &'a CancelFlag,
@@ -42,7 +42,7 @@ impl CompositeReader<'_> {
     /// Reads elements of a level, 0 the finest.
     ///
     /// # Errors
-    /// Those of the files; `TooLarge` where grids overlap beyond reason; `Cancelled`.
+    /// Errors of the files; `TooLarge` where grids overlap beyond reason; `Cancelled`.
     pub(super) fn read(&self, tier: usize, selection: &Selection, into: Region) -> Result<()> {
         let grids = &self.grids.tiers[tier];
         // What is left to be read, and the first grid that may have it.
@@ -82,7 +82,7 @@ impl CompositeReader<'_> {
     /// before those of space.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub(super) fn read_stored(
         &self,
         grid: &LatticeGrid,
@@ -169,7 +169,7 @@ fn cut(
 
 type GridPart = (Selection, Region);
 
-/// Both halves of a selection along an axis on which it has several elements.
+/// Splits a selection in halves along an axis on which it has several elements.
 fn halves(selection: &Selection, into: Region, axis: usize) -> Result<(GridPart, GridPart)> {
     let range = selection.ranges()[axis];
     let first = range.count / 2;
@@ -186,12 +186,12 @@ fn in_memory(count: u64) -> Result<usize> {
     usize::try_from(count).map_err(|_| Error::too_large("expected a region that fits memory"))
 }
 
-/// Between which coarse samples each fine one lies, along one axis.
+/// Interpolation along one axis: the coarse samples between which each fine one lies.
 pub(super) struct AxisInterpolation {
     /// The first coarse sample that is needed, and how many.
     first: u64,
     count: u64,
-    /// For each fine sample: the coarse one below it, counted from `first`, and its distance from that, 0 to 1.
+    /// Coarse sample below each fine one, counted from `first`, and the distance from it, 0 to 1.
     places: Vec<(usize, f64)>,
 }
 
@@ -286,7 +286,7 @@ fn trilinear(coarse: &[u8], axes: &[AxisInterpolation; 3], dtype: DType) -> Vec<
     out
 }
 
-/// Between the values 0 and 1; the second is not looked at where it does not count.
+/// Interpolates between two values; the second is ignored if its weight is 0.
 fn mix(part: f64, value: impl Fn(usize) -> f64) -> f64 {
     let first = value(0);
     if part == 0.0 { first } else { first + (value(1) - first) * part }

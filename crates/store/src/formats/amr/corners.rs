@@ -15,15 +15,15 @@ use super::grids::{Centering, LatticeGrid, MAX_GRIDS, MeshGrids, Tier};
 use crate::formats::common::describe;
 use crate::pyramid::COARSEST_SIDE;
 
-/// Fewest corners that show something.
+/// Fewest corner samples of a level of corners.
 const LEAST_SAMPLES: u64 = 64;
-/// Most corners: all of every block by itself.
+/// Most corner samples of a level of corners: all eight of every block.
 const MAX_CORNER_SAMPLES: u64 = 8 * MAX_GRIDS as u64;
-/// A level with less than this many times the samples is no first look at all.
+/// Least ratio of all samples to the corner samples for which a level of corners is made.
 const LEAST_SAVING: u64 = 4;
-/// Blocks have so many times the domain's samples at most: ghost zones overlap, and that bounds what looking costs.
+/// Largest ratio of the samples of all blocks to those of the domain: ghost zones overlap, and the ratio bounds the cost of reads.
 const MOST_OVERLAP: u128 = 4;
-/// How far beyond its outermost samples a block reaches, samples.
+/// Distance by which a block extends beyond its outermost samples, in samples.
 const BEYOND: f64 = 0.5;
 
 /// Sample positions along one axis, in units of samples of the coarsest level.
@@ -76,7 +76,7 @@ impl CornerLattice {
     /// Reads samples: of each block that has one of them its corners, once.
     ///
     /// # Errors
-    /// Those of the files; `Cancelled`.
+    /// Errors of the files; `Cancelled`.
     pub(super) fn read(
         &self,
         reader: &CompositeReader<'_>,
@@ -155,7 +155,7 @@ impl AxisLattice {
 /// Tolerance for the rounding of sample positions, in samples of the coarsest level.
 const ROUNDING: f64 = 1e-6;
 
-/// How many of the first indices below `count` are so.
+/// Counts the leading indices below `count` for which the condition holds.
 fn partition(count: u64, is_so: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, count);
     while low < high {
@@ -232,7 +232,7 @@ fn sides(grid: &LatticeGrid) -> [u64; 3] {
     [0, 1, 2].map(|axis| grid.high[axis] - grid.low[axis])
 }
 
-/// How many corners a block has along an axis: a thin one has one.
+/// Number of corners of a block along an axis: 1 for a thin one.
 fn corners_along(grid: &LatticeGrid, axis: usize) -> u64 {
     sides(grid)[axis].min(2)
 }

@@ -11,9 +11,9 @@ use super::grids::{Centering, GridDescription, MAX_GRIDS, MeshGrids};
 use super::{Amr, MAX_MESH_FILES, MeshField, MeshStep};
 use crate::{ByteStore, FileBytes, Format, OpenOptions, formats::hdf5};
 
-/// How the name of the text file ends.
+/// Ending of the name of the hierarchy file.
 pub(super) const ENDING: &str = ".hierarchy";
-/// Longest text that is read: some 1,000 bytes for each grid.
+/// Longest hierarchy file of Enzo that is read, bytes: about 1,000 for each grid.
 const MAX_HIERARCHY_BYTES: usize = 64 << 20;
 
 /// Whether a file begins as such a text does.
@@ -68,7 +68,7 @@ pub(crate) fn open(index: Arc<FileBytes>, options: &OpenOptions) -> Result<Amr> 
     Ok(amr)
 }
 
-/// One grid as the text tells of it.
+/// Grid as the hierarchy file describes it.
 #[derive(Debug)]
 struct EnzoGrid {
     number: u64,

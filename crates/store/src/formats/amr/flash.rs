@@ -15,7 +15,7 @@ use crate::{CancelFlag, Format};
 
 /// Lower and upper corner of each block: x, y, z.
 const BOXES: &str = "bounding box";
-/// Beside it in every file of FLASH.
+/// Data set that every FLASH file has besides the fields.
 const LEVELS: &str = "refine level";
 
 /// The fields of a file; none where it is of another kind.
@@ -65,7 +65,7 @@ fn cells(dataset: &Dataset, blocks: u64) -> Option<[u64; 3]> {
     asked.filter_map(of).reduce(|a, b| [a[0].min(b[0]), a[1].min(b[1]), a[2].min(b[2])])
 }
 
-/// All values of a small array.
+/// Reads all values of a small array.
 fn read(file: &dyn Format, array: u32, info: &ArrayInfo) -> Result<Vec<f64>> {
     let (target, region) = Target::new(info.shape(), info.dtype.size_bytes())?;
     file.read(array, 0, &Selection::all(info.shape()), region, &CancelFlag::default())?;

@@ -8,17 +8,17 @@ use std::ops::Range;
 
 use array::{Affine, AxisRange, Error, Result};
 
-/// Most grids of one mesh at one time.
+/// Most grids of one adaptive mesh at one time.
 pub(super) const MAX_GRIDS: usize = 65_536;
-/// Most grids of one mesh at all its times.
+/// Most grids of one adaptive mesh at all its times.
 pub(super) const MAX_GRIDS_OF_ALL_TIMES: usize = 1 << 20;
-/// Most levels of one mesh.
+/// Most levels of one adaptive mesh.
 pub(super) const MAX_TIERS: usize = 24;
-/// How far from a whole number of cells a grid's corner may lie: rounding of single-precision corners.
+/// Tolerance, in cells, of the position of a corner of a grid: rounding of single-precision corners.
 const OFF_LATTICE: f64 = 0.25;
-/// Most cells of a level along one axis.
+/// Most cells of a mesh level along one axis.
 const MAX_CELLS: f64 = (1u64 << 40) as f64;
-/// Bytes of the finest level, as if it covered everything, below which an array may be described.
+/// Most bytes of the finest level of an adaptive mesh, as if it covered the whole domain.
 const MAX_LEVEL_BYTES: u128 = 1 << 62;
 
 /// Location of samples in the mesh: cell centers or vertices.
@@ -30,7 +30,7 @@ pub(super) enum Centering {
     Vertices,
 }
 
-/// A grid as a file tells of it.
+/// Grid as it is described in a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GridDescription {
     /// The lower corner of its first cell, or its first vertex, in world units.
@@ -41,12 +41,12 @@ pub(super) struct GridDescription {
     pub(super) count: [u64; 3],
 }
 
-/// A grid on the lattice of its level.
+/// Grid placed on the lattice of its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LatticeGrid {
     /// Which one it was when told.
     pub(super) number: usize,
-    /// Its first sample.
+    /// First sample of the grid.
     pub(super) low: [u64; 3],
     /// One past its last.
     pub(super) high: [u64; 3],
@@ -67,7 +67,7 @@ impl LatticeGrid {
 pub(super) struct Tier {
     /// Samples of the whole domain at this level.
     pub(super) shape: [u64; 3],
-    /// How many samples of this level one of the coarsest spans.
+    /// Number of samples of this level in one of the coarsest level.
     ratio: [u64; 3],
     pub(super) grids: Vec<LatticeGrid>,
     /// Boxes of the samples that belong to each grid itself, without its ghost zones; empty where no ghost
@@ -82,7 +82,7 @@ impl Tier {
     }
 }
 
-/// All levels, the finest first.
+/// Grids of a mesh by level, the finest level first.
 #[derive(Clone, Debug)]
 pub(super) struct MeshGrids {
     pub(super) tiers: Vec<Tier>,
@@ -108,7 +108,7 @@ impl MeshGrids {
     /// The grids of a mesh at several times, on the same levels of the same domain.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Errors of [`new`](Self::new).
     pub(super) fn at_times(
         told: &[&[GridDescription]],
         centering: Centering,
@@ -270,7 +270,7 @@ impl MeshGrids {
         Ok(LatticeGrid { number, low, high, first: low })
     }
 
-    /// How many samples of one level one of the next coarser spans, z, y, x.
+    /// Number of samples of one level in one of the next coarser level, `[z, y, x]`.
     pub(super) fn step(&self, tier: usize) -> [u64; 3] {
         match (self.tiers.get(tier), self.tiers.get(tier + 1)) {
             (Some(fine), Some(coarse)) => [0, 1, 2].map(|axis| fine.ratio[axis] / coarse.ratio[axis]),
@@ -278,7 +278,7 @@ impl MeshGrids {
         }
     }
 
-    /// How many samples of the finest level one of this level spans, z, y, x.
+    /// Number of samples of the finest level in one of this level, `[z, y, x]`.
     #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
     pub(super) fn factor(&self, tier: usize) -> [f64; 3] {
         let (finest, this) = (self.tiers[0].ratio, self.tiers[tier].ratio);
@@ -335,7 +335,7 @@ impl GridDescription {
         self.lower[axis] + self.spacing[axis] * self.count[axis] as f64
     }
 
-    /// How many of its cells one of the coarsest spans.
+    /// Number of cells of this level in one of the coarsest level.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
     fn ratio(&self, coarsest: [f64; 3]) -> Result<[u64; 3]> {
         let mut ratio = [0; 3];

@@ -36,9 +36,9 @@ use crate::{Access, CancelFlag, FileBytes, Format, OpenOptions, formats::common:
 
 pub(crate) use self::enzo::{open as open_enzo, recognizes as is_enzo};
 
-/// Most files of one mesh.
+/// Most files of one adaptive mesh.
 const MAX_MESH_FILES: usize = 1_024;
-/// Most entries of a folder that are looked at.
+/// Most entries of a folder in which files of a mesh are searched.
 const MAX_LISTED: usize = 65_536;
 
 /// One field of a mesh.
@@ -56,7 +56,7 @@ struct MeshField {
 /// A field at one time.
 struct MeshStep {
     grids: Arc<MeshGrids>,
-    /// By the grid's number.
+    /// Locations by the number of the grid.
     places: Vec<GridLocation>,
 }
 
@@ -147,7 +147,7 @@ pub(crate) struct Amr {
     dataset: Arc<Dataset>,
     files: Vec<Arc<dyn Format>>,
     fields: Vec<MeshField>,
-    /// Beside them.
+    /// Lattices of corners, in the order of `fields`.
     corners: Vec<Option<CornerLattice>>,
     /// Arrays after them.
     tables: Vec<GridTable>,

@@ -82,7 +82,7 @@ pub(crate) fn world_from_axes(axes: &[Axis]) -> WorldSpace {
     }))
 }
 
-/// As [`world_from_axes`], of axes x, y, z with the place of their first sample and the step between samples.
+/// Returns the map of [`world_from_axes`] for axes x, y, z, given the position of their first sample and the step between samples.
 #[must_use]
 pub(crate) fn world_of(axes: [Option<(&Axis, f64, f64)>; 3]) -> WorldSpace {
     let known = axes.iter().flatten().map(|(axis, ..)| axis.units.as_str());

@@ -15,7 +15,7 @@ use crate::{ByteStore, CancelFlag};
 /// A gap that is read and thrown away rather than skipped: no more than a page, in which disks and caches come anyway. A
 /// request, with its look whether the file changed, was measured to cost as much as copying 8 KiB.
 pub(crate) const MAX_GAP_BYTES: u64 = 4 << 10;
-/// Most bytes of one request that reads gaps.
+/// Most bytes of one request that reads over gaps between elements.
 const MAX_SPAN_BYTES: u64 = 1 << 20;
 
 /// Layout of the elements of one array.
@@ -45,7 +45,7 @@ impl FlatArray {
     /// Elements in Fortran order without gaps: the first axis is the fastest.
     ///
     /// # Errors
-    /// As [`c_order`](Self::c_order).
+    /// Errors of [`c_order`](Self::c_order).
     pub(crate) fn fortran_order(offset: u64, item_bytes: usize, shape: &[u64]) -> Result<Self> {
         let turned: Vec<u64> = shape.iter().rev().copied().collect();
         Ok(Self::c_order(offset, item_bytes, &turned)?.turned())
@@ -129,7 +129,7 @@ impl FlatArray {
     /// Reads `selection`, which fits the shape, into `into`, which has the selection's shape.
     ///
     /// # Errors
-    /// Those of the store; `Cancelled`.
+    /// Errors of the store; `Cancelled`.
     pub(crate) fn read(
         &self,
         store: &dyn ByteStore,
@@ -183,7 +183,7 @@ impl FlatArray {
         Ok(())
     }
 
-    /// From the first to the last byte of a selection that has elements, and how many of these bytes are its.
+    /// Number of bytes from the first to the last byte of a selection that has elements, and the number of those that belong to it.
     pub(crate) fn stretch(&self, selection: &Selection) -> (Range<u64>, u64) {
         let ranges = selection.ranges().iter().zip(&self.strides);
         let start = self.offset + ranges.clone().map(|(r, &stride)| r.start * stride).sum::<u64>();
@@ -192,7 +192,7 @@ impl FlatArray {
         (start..start + reach + self.item_bytes as u64, data_bytes)
     }
 
-    /// How a small selection is read.
+    /// Returns the bytes that a read of a small selection needs.
     fn plan(&self, selection: &Selection) -> RequestPlan {
         let ranges = selection.ranges().iter().zip(&self.strides);
         let start = self.offset + ranges.clone().map(|(r, &stride)| r.start * stride).sum::<u64>();
@@ -202,7 +202,7 @@ impl FlatArray {
     }
 }
 
-/// From elements whose first axis is the fastest to C order.
+/// Copies elements whose first axis is the fastest to C order.
 fn turn(raw: &[u8], shape: &[usize], item_bytes: usize, out: &mut [u8]) {
     // Bytes from one element to the next along each axis.
     let mut strides = Vec::with_capacity(shape.len());
@@ -227,7 +227,7 @@ fn turn(raw: &[u8], shape: &[usize], item_bytes: usize, out: &mut [u8]) {
     }
 }
 
-/// `count` things, `distance` bytes apart.
+/// Number of elements or rows (`count`), and the distance in bytes from one to the next.
 #[derive(Clone, Copy, Debug)]
 struct ByteSteps {
     count: u64,
@@ -241,7 +241,7 @@ struct RequestPlan {
     /// Bytes that lie together in the file and in memory.
     unit: u64,
     outer: Vec<ByteSteps>,
-    /// How many steps of the last outer axis one request covers.
+    /// Number of steps of the last outer axis that one request covers.
     group: u64,
     inner: Vec<ByteSteps>,
     /// Bytes that one step of the last outer axis covers.

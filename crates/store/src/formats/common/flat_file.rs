@@ -13,7 +13,7 @@ use crate::formats::common::flat::FlatArray;
 use crate::io::window::FlatSource;
 use crate::{Access, ByteStore, CancelFlag, FileBytes, Format, GzipBytes, OpenOptions};
 
-/// One array with its place.
+/// Array of a file, with the layout of its elements and the store that holds them.
 #[derive(Clone)]
 pub(crate) struct FlatFileArray {
     pub(crate) info: ArrayInfo,
@@ -41,7 +41,7 @@ pub(crate) struct FlatFile {
 }
 
 impl FlatFile {
-    /// From what a header said. `files`: the header's file first, then those it names.
+    /// Opens the arrays of a header. `files`: the header's file first, then those that it names.
     ///
     /// # Errors
     /// `Corrupt` when an array's description is impossible.
@@ -104,10 +104,10 @@ impl Format for FlatFile {
     }
 }
 
-/// How the bytes of an array are packed in their file.
+/// Compression of the bytes of an array in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileCompression {
-    /// Not at all.
+    /// Not compressed.
     Plain,
     /// The file from this byte on is one gzip stream.
     Gzip {

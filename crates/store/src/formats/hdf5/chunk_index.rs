@@ -8,14 +8,14 @@ use array::{Error, Result};
 use super::library::{ChunkLocation, Object};
 use crate::CancelFlag;
 
-/// Most chunks of one data set whose places are kept (40 bytes each); beyond, each is looked up.
+/// Most chunks of one HDF5 data set whose locations are kept in memory (40 bytes each); with more, each chunk is looked up.
 const MAX_LISTED_CHUNKS: usize = 2 << 20;
 /// Chunks of a list that are compared with what the library finds, spread evenly, the first and the last among them.
 const COMPARED_CHUNKS: usize = 16;
 /// Places in the grid without a stored chunk that are compared.
 const COMPARED_GAPS: usize = 4;
 
-/// Places of chunks.
+/// Locations of the chunks of a data set.
 #[derive(Debug)]
 pub(super) struct ChunkIndex {
     chunk: Vec<u64>,
@@ -26,9 +26,9 @@ pub(super) struct ChunkIndex {
 
 #[derive(Debug)]
 enum ChunkLookup {
-    /// All of them, sorted by number.
+    /// Locations of all chunks, sorted by number.
     Listed(Vec<(u64, ChunkLocation)>),
-    /// Asked for by position when one is needed.
+    /// Looked up one by one in the library.
     LookedUp(Object),
 }
 
@@ -59,7 +59,7 @@ impl ChunkIndex {
         Ok(places)
     }
 
-    /// `None` when there are too many.
+    /// Lists the chunks; `None` if there are more than [`MAX_LISTED_CHUNKS`].
     fn list(&self, object: &Object, cancel: &CancelFlag) -> Result<Option<Vec<(u64, ChunkLocation)>>> {
         let mut listed = Vec::new();
         let done = object.chunks(&self.chunk, &mut |position, place| {
@@ -77,7 +77,7 @@ impl ChunkIndex {
         }
     }
 
-    /// Whether the library finds what a sorted list says, as far as it is compared.
+    /// Compares entries of a sorted list with the look-up of the library.
     fn agrees(&self, listed: &[(u64, ChunkLocation)], object: &Object) -> Result<bool> {
         let same = |number: u64, told: Option<ChunkLocation>| -> Result<bool> {
             let Some(position) = self.position(number) else { return Ok(false) };
@@ -119,10 +119,10 @@ impl ChunkIndex {
         Some(position)
     }
 
-    /// Place of the chunk at `position`; `None` where nothing was written.
+    /// Returns the location of the chunk at `position`; `None` if it was never written.
     ///
     /// # Errors
-    /// Those of looking it up.
+    /// Errors of the look-up.
     pub(super) fn get(&self, position: &[u64]) -> Result<Option<ChunkLocation>> {
         // Axes within an element have one chunk.
         let position = position.get(..self.grid.len());

@@ -9,7 +9,7 @@ use super::walk::FileTree;
 use super::{Hdf5, Hdf5Array, describe};
 use crate::{CancelFlag, formats::common::cf};
 
-/// Most samples that a whole description may hold; further dimensions keep their names only.
+/// Most coordinate values that the description of an HDF5 file holds; further dimensions have names only.
 const MAX_COORDINATE_SAMPLES: usize = 4 << 20;
 
 /// Coordinate variables of a file, each read at most once.
@@ -26,7 +26,7 @@ impl<'a> CoordinateReader<'a> {
         Self { hdf5, tree, is_netcdf, read: HashMap::new(), samples_left: MAX_COORDINATE_SAMPLES }
     }
 
-    /// Dimensions with what their coordinate variables say.
+    /// Returns the dimensions with the values of their coordinate variables.
     pub(super) fn dimensions(&mut self, found: Vec<Option<NetcdfDimension>>) -> Vec<cf::Dimension> {
         let named = |(axis, dimension): (usize, Option<NetcdfDimension>)| match dimension {
             Some(NetcdfDimension { name, coordinate }) => {

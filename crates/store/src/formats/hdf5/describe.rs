@@ -18,13 +18,13 @@ use crate::{FileBytes, formats::common::cf, formats::common::describe, formats::
 /// Changes when values are read in another way: what was kept of them by earlier versions, here or anywhere, is not found.
 const VALUES_VERSION: &[u8] = b"hdf5-5";
 
-/// The identity of what is in these files together.
+/// Returns the identity of the contents of these files.
 pub(super) fn identity(files: &LinkedFiles) -> DatasetId {
     let parts = files.bytes().flat_map(FileBytes::identity);
     DatasetId::of(parts.chain([VALUES_VERSION.to_vec()]))
 }
 
-/// A description without arrays.
+/// Returns a description without arrays.
 pub(super) fn empty(files: &LinkedFiles) -> Dataset {
     let name = files.first().path().file_name().unwrap_or_default().to_string_lossy().into_owned();
     Dataset {
@@ -40,7 +40,7 @@ pub(super) fn empty(files: &LinkedFiles) -> Dataset {
     }
 }
 
-/// The description of a whole file, and beside every array how it is stored.
+/// Describes a whole file; returns the stored array for every array of the description.
 pub(super) fn describe(hdf5: &Hdf5, tree: FileTree) -> (Dataset, Vec<Hdf5Array>) {
     let mut dataset = empty(&hdf5.files);
     dataset.attributes = file_attributes(&tree);
@@ -82,7 +82,7 @@ pub(super) fn describe(hdf5: &Hdf5, tree: FileTree) -> (Dataset, Vec<Hdf5Array>)
     (dataset, stored)
 }
 
-/// All of them, whether or not they hold anything.
+/// Lists all groups, also empty ones.
 fn groups(tree: &FileTree) -> Vec<Group> {
     let mut groups: Vec<Group> =
         tree.groups.iter().map(|group| Group { path: group.path.clone(), ..Group::default() }).collect();
@@ -97,7 +97,7 @@ fn groups(tree: &FileTree) -> Vec<Group> {
     groups
 }
 
-/// The filters of its chunks.
+/// Lists the filters of the chunks of a variable.
 fn packed_by(variable: &Hdf5Variable) -> Vec<Filter> {
     let filter = |f: &super::library::PipelineFilter| Filter {
         name: filters::name(f.id),
@@ -106,7 +106,7 @@ fn packed_by(variable: &Hdf5Variable) -> Vec<Filter> {
     variable.facts.filters.iter().map(filter).collect()
 }
 
-/// Those of groups carry the group's path.
+/// Returns the attributes of all groups; names of those below the root begin with the path of the group.
 fn file_attributes(tree: &FileTree) -> Attributes {
     let of_group = |group: &super::walk::GroupNode| {
         let path = group.path.clone();
@@ -118,7 +118,7 @@ fn file_attributes(tree: &FileTree) -> Attributes {
     tree.groups.iter().flat_map(of_group).collect()
 }
 
-/// Type and shape, where it is an array of numbers.
+/// Returns type and shape of an array of numbers.
 pub(super) fn number_array(variable: &Hdf5Variable) -> Option<(DType, &[u64])> {
     match (&variable.facts.element, &variable.facts.shape, variable.facts.text) {
         (Datatype::Number(dtype), Some(shape), None) => Some((*dtype, shape)),
@@ -126,27 +126,27 @@ pub(super) fn number_array(variable: &Hdf5Variable) -> Option<(DType, &[u64])> {
     }
 }
 
-/// A variable as an array.
+/// Variable with the description of its array.
 struct DescribedVariable<'a> {
     variable: &'a Hdf5Variable,
     info: ArrayInfo,
-    /// All texts, each as long as the longest, where the file stores them in any length.
+    /// Variable-length strings, each padded to the longest.
     texts: Option<Vec<u8>>,
 }
 
-/// Most bytes of texts of any length that are kept for one file: of as many names of them as fit in.
+/// Most bytes of variable-length strings that are kept in memory for one HDF5 file.
 const MAX_KEPT_TEXT_BYTES: u64 = 8 * MAX_TEXT_BYTES;
-/// Share of that for texts that cannot be kept: reading them took time.
+/// Bytes that are charged for variable-length strings that cannot be kept, because reading them took time.
 const UNREADABLE_TEXT_BYTES: u64 = MAX_TEXT_BYTES / 16;
 
-/// Texts of any length of a file, which are read while it is described.
+/// Budget for the variable-length strings of a file, which are read while it is described.
 struct VariableTexts {
     left_bytes: u64,
     left_out: Vec<LeftOut>,
 }
 
 impl VariableTexts {
-    /// As [`rows`], within what is left for the file.
+    /// Reads strings as [`rows`] does, within the bytes that are left for the file.
     fn rows(&mut self, hdf5: &Hdf5, variable: &Hdf5Variable) -> Result<(u64, Vec<u8>)> {
         if self.left_bytes == 0 {
             return Err(Error::too_large(format!(

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use super::library::{Hdf5File, Object, ObjectToken};
 use crate::FileBytes;
 
-/// Most files that one data set leads to: each keeps a file open.
+/// Most files that the links and virtual data sets of one HDF5 file lead to: each stays open.
 const MAX_LINKED_FILES: usize = 256;
 
-/// An object of one of the files.
+/// Object of one of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct ObjectId {
     /// Number of its file; 0 is the one that was opened.
@@ -24,17 +24,17 @@ pub(super) struct ObjectId {
     pub(super) token: ObjectToken,
 }
 
-/// Why something that a file names is not followed.
+/// Reason why a link or a source of a virtual data set cannot be followed.
 #[derive(Clone, Debug)]
 pub(super) enum LinkError {
-    /// There is no such thing.
+    /// The target does not exist.
     Missing(String),
-    /// It may not be reached, or cannot be read.
+    /// The target lies outside the exported folder, or cannot be read.
     Refused(String),
 }
 
 impl LinkError {
-    /// For people.
+    /// Returns the reason for messages.
     pub(super) fn why(&self) -> &str {
         match self {
             Self::Missing(why) | Self::Refused(why) => why,
@@ -47,14 +47,14 @@ impl LinkError {
     }
 }
 
-/// One open file.
+/// Open file of the data set.
 #[derive(Debug)]
 pub(super) struct LinkedFile {
     pub(super) bytes: Arc<FileBytes>,
     pub(super) library: Hdf5File,
 }
 
-/// All of them.
+/// Open files of one data set.
 #[derive(Debug)]
 pub(super) struct LinkedFiles {
     open: Vec<LinkedFile>,
@@ -64,10 +64,10 @@ pub(super) struct LinkedFiles {
 }
 
 impl LinkedFiles {
-    /// The file that was opened. `folder` is the exported one, else that of the file.
+    /// Opens the first file. `folder` is the exported folder; by default, the folder of the file.
     ///
     /// # Errors
-    /// As [`Hdf5File::open`].
+    /// Errors of [`Hdf5File::open`].
     pub(super) fn open(bytes: Arc<FileBytes>, folder: Option<&Path>) -> Result<Self> {
         let library = Hdf5File::open(&bytes)?;
         let folder = folder.unwrap_or_else(|| bytes.path().parent().unwrap_or(Path::new(""))).to_owned();
@@ -76,13 +76,13 @@ impl LinkedFiles {
         Ok(Self { open: vec![LinkedFile { bytes, library }], by_path, folder })
     }
 
-    /// The file that was opened.
+    /// Returns the file that was opened first.
     pub(super) fn first(&self) -> &Arc<FileBytes> {
         // There is always one.
         &self.open[0].bytes
     }
 
-    /// File `number`.
+    /// Returns file `number`.
     ///
     /// # Errors
     /// `Internal` for a number that was never given.
@@ -90,20 +90,20 @@ impl LinkedFiles {
         self.open.get(number).ok_or_else(|| Error::internal(format!("expected a file numbered {number}")))
     }
 
-    /// An object of one of the files.
+    /// Object of one of the files.
     ///
     /// # Errors
-    /// Those of the library.
+    /// Errors of the library.
     pub(super) fn object(&self, id: ObjectId) -> Result<Object> {
         self.get(id.file)?.library.object(id.token)
     }
 
-    /// The files' bytes, the one that was opened first.
+    /// Returns the bytes of the files, the first opened one first.
     pub(super) fn bytes(&self) -> impl Iterator<Item = &FileBytes> {
         self.open.iter().map(|file| &*file.bytes)
     }
 
-    /// The number of the file that file `from` names; else why it is not followed.
+    /// Opens the file `name` that file `from` refers to and returns its number; else the reason why it is not followed.
     pub(super) fn follow(&mut self, from: usize, name: &str) -> std::result::Result<usize, LinkError> {
         let path = self.get(from).and_then(|from| from.bytes.within(name, &self.folder));
         let path = path.map_err(|e| LinkError::of(&e))?;

@@ -12,17 +12,17 @@ use super::files::LinkedFiles;
 use super::walk::{FileTree, walk};
 use crate::OpenOptions;
 
-/// Fewer objects are found sooner than they are looked up.
+/// Fewest objects of a file whose index is cached: a walk through fewer ones is faster than a look-up.
 const LEAST_KEPT_OBJECTS: usize = 512;
-/// Longest index that is kept, bytes.
+/// Longest index of an HDF5 file that is cached, bytes.
 const MAX_INDEX_BYTES: usize = 256 << 20;
-/// Its name in the side cache, with the version of its form.
+/// Name of the index in the side cache, with the version of its format.
 pub(super) const NAME: &str = "hdf5-7/tree";
 
-/// All that is in a file: as it was kept, else by a walk.
+/// Returns the objects of a file: from the side cache, else by a walk.
 ///
 /// # Errors
-/// Those of the walk.
+/// Errors of the walk.
 pub(super) fn tree(files: &mut LinkedFiles, options: &OpenOptions) -> Result<FileTree> {
     let (side, id) = (options.side_cache(), describe::identity(files));
     let kept = side.as_ref().and_then(|side| side.get(id, NAME));

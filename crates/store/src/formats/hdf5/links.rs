@@ -3,20 +3,20 @@
 use super::files::{LinkError, LinkedFiles, ObjectId};
 use super::library::{LinkTarget, ObjectKind};
 
-/// Most links on the way to one object.
+/// Most HDF5 links that are followed to one object.
 const MAX_LINKS: usize = 32;
-/// Most groups on that way.
+/// Most groups on the path of links to one HDF5 object.
 const MAX_PATH_STEPS: usize = 256;
 
-/// Object at the end of a way, else why there is none.
+/// Object that a link or path leads to, else the reason why there is none.
 type LinkResult = Result<ObjectId, LinkError>;
 
-/// The object that a link in the group `within` stands for, else why there is none.
+/// Resolves a link of the group `within`.
 pub(super) fn resolve(files: &mut LinkedFiles, within: ObjectId, target: &LinkTarget) -> LinkResult {
     LinkResolver { files, links: 0, steps: 0 }.target(within, target)
 }
 
-/// The object of a path in a file, as [`resolve`].
+/// Resolves a path in a file; see [`resolve`].
 pub(super) fn resolve_path(files: &mut LinkedFiles, file: usize, path: &str) -> LinkResult {
     let mut way = LinkResolver { files, links: 0, steps: 0 };
     let root = way.root(file)?;

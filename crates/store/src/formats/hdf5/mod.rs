@@ -72,19 +72,19 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<Hdf5> 
     Ok(hdf5)
 }
 
-/// An open file.
+/// Open HDF5 file.
 #[derive(Debug)]
 pub(crate) struct Hdf5 {
     files: LinkedFiles,
     dataset: Arc<Dataset>,
-    /// Beside the arrays of `dataset`.
+    /// Stored arrays, in the order of the arrays of `dataset`.
     arrays: Vec<Hdf5Array>,
     /// Sources of virtual data sets.
     sources: Vec<Hdf5Array>,
     chunks: ChunkStore,
 }
 
-/// One array as the file has it.
+/// Array as it is stored in the file.
 #[derive(Debug)]
 struct Hdf5Array {
     id: ObjectId,
@@ -93,10 +93,10 @@ struct Hdf5Array {
     shape: Vec<u64>,
     /// Elements per axis that the data set has.
     extent: Vec<u64>,
-    /// One element as stored.
+    /// Stored element with which indices beyond the extent are filled.
     beyond: Vec<u8>,
     item_bytes: usize,
-    /// Tells its decoded chunks from those of others.
+    /// Number of the array in the chunk cache.
     number: u32,
     /// Parts, where it is a virtual data set.
     parts: Option<Arc<Vec<VirtualPart>>>,
@@ -112,7 +112,7 @@ const IN_SWMR: &str = "the file is being written in SWMR mode, or its writer end
 const FIRST_SOURCE: u32 = u32::MAX / 2;
 
 impl Hdf5Array {
-    /// As an array is described, which may be longer than its data set along dimensions that grow.
+    /// Creates the stored array of a description, which may be longer than its data set along unlimited dimensions.
     fn of(variable: &Hdf5Variable, number: u32, shape: Vec<u64>, item_bytes: usize) -> Self {
         let (id, facts, parts) = (variable.id, variable.facts.clone(), variable.parts.clone());
         let item_bytes = facts.within.map_or(item_bytes, |(size, _)| size);
@@ -121,7 +121,7 @@ impl Hdf5Array {
         Self { id, facts, shape, extent, beyond, item_bytes, number, parts, storage: Once::default() }
     }
 
-    /// Keeps all elements in memory: texts, each a row of bytes.
+    /// Stores all elements in memory: strings, each a row of bytes.
     fn keep(&mut self, rows: Vec<u8>) {
         self.extent.extend(self.shape.last());
         self.beyond = vec![0];
@@ -259,12 +259,12 @@ impl Hdf5 {
         })
     }
 
-    /// Does something where the elements of an array lie.
+    /// Calls `read` with the storage of an array, which is looked up at the first read.
     fn with_storage<T>(
         &self,
         stored: &Hdf5Array,
         cancel: &CancelFlag,
-        how: impl FnOnce(&DatasetStorage, &StorageReader<'_>) -> Result<T>,
+        read: impl FnOnce(&DatasetStorage, &StorageReader<'_>) -> Result<T>,
     ) -> Result<T> {
         let locate = || {
             let object = self.files.object(stored.id)?;
@@ -285,7 +285,7 @@ impl Hdf5 {
             fill: &stored.facts.fill,
             cancel,
         };
-        how(storage, &reader)
+        read(storage, &reader)
     }
 
     fn stored(&self, array: u32) -> Result<&Hdf5Array> {
@@ -339,10 +339,10 @@ impl Format for Hdf5 {
     }
 }
 
-/// Most bytes of one repeated element that are written at a time.
+/// Bytes of a repeated element that are written at a time.
 const FILLED_BYTES: usize = 256 << 10;
 
-/// Every element of a region the same.
+/// Fills a region with copies of one element.
 fn fill(mut region: Region, element: &[u8], cancel: &CancelFlag) -> Result<()> {
     let size_bytes = region.size_bytes();
     let piece = element.repeat((FILLED_BYTES / element.len().max(1)).max(1));

@@ -21,15 +21,15 @@ const HIDDEN: &[&str] = &[
     "_NCCompression",
     "_nc3_strict",
 ];
-/// The `NAME` of a scale that is no variable begins so.
+/// Prefix of the attribute `NAME` of a scale that is not a variable.
 const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable";
-/// Put before the name of a variable that shares its name with a dimension it does not describe.
+/// Prefix of a variable that has the name of a dimension that it does not describe.
 const NOT_COORDINATE: &str = "_nc4_non_coord_";
 
-/// A dimension of a variable.
+/// Dimension of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NetcdfDimension {
-    /// Its short name.
+    /// Name without the path.
     pub(super) name: String,
     /// Number of the variable that holds its coordinates, in [`FileTree::variables`].
     pub(super) coordinate: Option<usize>,
@@ -117,7 +117,7 @@ pub(super) struct DimensionScales<'a> {
     /// Lengths of scales, by the number of their variable.
     lengths: HashMap<usize, u64>,
     anonymous: HashMap<(usize, usize), String>,
-    /// By file and address; of several names the first.
+    /// Variables by file and address; the first of several names.
     by_address: HashMap<(usize, u64), usize>,
     by_number: HashMap<i64, usize>,
 }

@@ -8,7 +8,7 @@ use super::library::AttributeValue;
 use super::netcdf::{numbers, text};
 use super::walk::AttributeValues;
 
-/// Units of coordinates after `gridUnitSI` is applied.
+/// Units of coordinates after multiplication by `gridUnitSI`.
 pub(super) const UNITS: &str = "m";
 
 /// Axes of a mesh component: `mesh` are the attributes of the mesh, `component` those of the component,

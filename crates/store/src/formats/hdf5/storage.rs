@@ -14,7 +14,7 @@ use crate::formats::common::flat::FlatArray;
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
 use crate::{ByteStore, CancelFlag};
 
-/// Longest stored form of a chunk, relative to the chunk: filters may add a little.
+/// Returns the most stored bytes of a chunk of `chunk_bytes`: filters may add a little.
 const fn most_stored_bytes(chunk_bytes: u64) -> u64 {
     chunk_bytes + chunk_bytes / 8 + 4096
 }
@@ -22,15 +22,15 @@ const fn most_stored_bytes(chunk_bytes: u64) -> u64 {
 /// Location of the elements.
 #[derive(Debug)]
 pub(super) enum DatasetStorage {
-    /// One piece of the file, C order.
+    /// Contiguous in the file, C order.
     Contiguous(FlatArray),
-    /// Chunks whose filters are ours.
+    /// Chunks whose filters are decoded here.
     Chunked(ChunkedStorage),
-    /// Few enough to be kept.
+    /// In memory: compact data and decoded strings.
     Kept(Vec<u8>),
     /// Never written.
     Unwritten,
-    /// Through the library, in pieces of this shape.
+    /// Read through the library, in pieces of this shape.
     Library { object: Object, piece: Vec<u64> },
 }
 
@@ -55,7 +55,7 @@ pub(super) struct StorageReader<'a> {
 }
 
 impl DatasetStorage {
-    /// Looks up where the elements of a data set lie.
+    /// Looks up the storage of a data set.
     ///
     /// # Errors
     /// `Corrupt` when the library cannot tell, `TooLarge` beyond the limits, `Cancelled`.
@@ -131,10 +131,10 @@ impl DatasetStorage {
 }
 
 impl DatasetStorage {
-    /// The stored bytes of a whole chunk that others can undo.
+    /// Returns the stored bytes of a whole chunk, if clients can decompress them.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Errors of [`read`](Self::read).
     pub(super) fn packed(
         &self,
         selection: &Selection,
@@ -220,7 +220,7 @@ impl ChunkedStorage {
         Ok(Some(PackedChunk { bytes: bytes.into(), packing, width }))
     }
 
-    /// True when the stored bytes of this chunk are its elements.
+    /// Whether the stored bytes of this chunk are its elements.
     fn is_plain(&self, position: &[u64]) -> bool {
         let axes = position.iter().zip(&self.chunk).zip(&self.shape);
         let partial = axes.into_iter().any(|((&p, &c), &s)| (p + 1).saturating_mul(c) > s);
@@ -248,7 +248,7 @@ impl ChunkedStorage {
     }
 }
 
-/// Reads the box around a part through the library and keeps what is meant.
+/// Reads the bounding box of a part through the library and copies the selected elements.
 fn read_by_library(
     object: &Object,
     part: &ChunkPart<'_>,
@@ -268,10 +268,10 @@ fn read_by_library(
     into.write_all(&bytes)
 }
 
-/// So much is read, or put together, at a time where nothing else says how much, by each thread that reads.
+/// Bytes of a tile: read or assembled at a time by each reading thread, for data without chunks.
 const TILE_BYTES: u64 = 4 << 20;
 
-/// Whole rows, layers, ... up to [`TILE_BYTES`].
+/// Returns the shape of a tile: whole rows, layers and so on, up to [`TILE_BYTES`].
 pub(super) fn tile(shape: &[u64], item_bytes: usize) -> Vec<u64> {
     let mut left = TILE_BYTES / (item_bytes as u64).max(1);
     let size = |&n: &u64| {

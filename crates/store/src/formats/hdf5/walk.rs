@@ -19,25 +19,25 @@ use super::links::resolve;
 use super::vds::{SourceDataset, SourceFinder, VirtualPart};
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
 
-/// Most names in a file that are looked at, each name of an object counted.
+/// Most names in an HDF5 file that are visited; each name of an object counts.
 pub(super) const MAX_OBJECTS: usize = 65_536;
-/// Deepest nesting of groups.
+/// Deepest nesting of groups in an HDF5 file.
 pub(super) const MAX_GROUP_DEPTH: usize = 64;
-/// Most attributes of one object that are read.
+/// Most attributes of one HDF5 object that are read.
 const MAX_ATTRIBUTES: usize = 512;
-/// Most bytes that the attributes of a whole file may take; the rest is left out with a warning.
+/// Most bytes of the attributes of a whole HDF5 file; further ones are left out with a warning.
 const MAX_FILE_ATTRIBUTE_BYTES: usize = 64 << 20;
-/// Most things left out that are listed.
+/// Most objects of an HDF5 file that are listed as left out.
 const MAX_LEFT_OUT: usize = 4096;
-/// Most strings of a data set that are shown as its value.
+/// Most strings of an HDF5 data set that are shown as its value.
 const MAX_SHOWN_TEXTS: usize = 16;
-/// Longest value shown, bytes.
+/// Longest value of an HDF5 data set that is shown, bytes.
 const MAX_SHOWN_BYTES: usize = 1024;
 
-/// Attributes as the library gives them.
+/// Attributes of an object by name.
 pub(super) type AttributeValues = BTreeMap<String, AttributeValue>;
 
-/// A group with its place in the hierarchy.
+/// Group with its path.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct GroupNode {
     /// Path without slashes at its ends; empty for the root.
@@ -45,7 +45,7 @@ pub(super) struct GroupNode {
     pub(super) attributes: AttributeValues,
 }
 
-/// A data set of numbers.
+/// Data set of numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Hdf5Variable {
     pub(super) path: String,
@@ -70,18 +70,18 @@ impl Hdf5Variable {
     }
 }
 
-/// All that was found.
+/// Groups and data sets of a file.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct FileTree {
     pub(super) groups: Vec<GroupNode>,
-    /// In the file's order, a group's own before those of groups in it.
+    /// Variables in the order of the file; those of a group before those of its subgroups.
     pub(super) variables: Vec<Hdf5Variable>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) warnings: Vec<String>,
     /// Sources of virtual data sets.
     #[serde(skip)]
     pub(super) sources: Vec<SourceDataset>,
-    /// Something could not be read, or lies in other files, which may be otherwise the next time.
+    /// Whether something could not be read or lies in other files, so that the next walk may give another result.
     #[serde(skip)]
     pub(super) has_failed: bool,
 }
@@ -96,7 +96,7 @@ impl FileTree {
 /// Walks the whole file: all that has a name of its own first, then further names, links and what they lead to.
 ///
 /// # Errors
-/// Only when the root group cannot be read; anything odd further down is left out.
+/// Errors of reading the root group; objects below it that cannot be read are left out.
 pub(super) fn walk(files: &mut LinkedFiles) -> Result<FileTree> {
     let root = files.get(0)?.library.root()?;
     let id = ObjectId { file: 0, token: root.token()? };
@@ -128,19 +128,19 @@ pub(super) fn walk(files: &mut LinkedFiles) -> Result<FileTree> {
     Ok(walk.tree)
 }
 
-/// A group and how it was reached.
+/// Group with the path by which it was reached.
 #[derive(Clone, Debug)]
 struct GroupPath {
     id: ObjectId,
-    /// Without slashes at its ends; empty for the root.
+    /// Path without slashes at its ends; empty for the root.
     path: String,
-    /// In [`FileTree::groups`].
+    /// Index in [`FileTree::groups`].
     number: usize,
-    /// The groups that it is in: links may form cycles.
+    /// Groups above it, from the root on: links may form cycles.
     above: Vec<ObjectId>,
 }
 
-/// A name that stands for what has another name too, perhaps.
+/// Link that is resolved after all objects with a name of their own: its target may have another name.
 #[derive(Debug)]
 struct DeferredLink {
     within: GroupPath,
@@ -148,7 +148,7 @@ struct DeferredLink {
     target: LinkTarget,
 }
 
-/// Outcome for an object, under its first name.
+/// Result of the visit of an object under its first name.
 #[derive(Clone, Copy, Debug)]
 enum KnownObject {
     Group,
@@ -164,7 +164,7 @@ struct FileWalk<'a> {
     known: HashMap<ObjectId, KnownObject>,
     /// Bounded as names are.
     later: VecDeque<DeferredLink>,
-    /// Names met so far, those that wait included.
+    /// Names visited so far, including deferred ones.
     names: usize,
     attribute_bytes: usize,
     truncated: bool,
@@ -214,7 +214,7 @@ impl FileWalk<'_> {
         }
     }
 
-    /// An object under its first name; a group is given back.
+    /// Visits an object under its first name; returns a group to be walked.
     fn object(&mut self, within: &GroupPath, path: String, id: ObjectId) -> Option<(GroupPath, Object)> {
         let object = match self.files.object(id) {
             Ok(object) => object,
@@ -238,7 +238,7 @@ impl FileWalk<'_> {
         None
     }
 
-    /// A further name of something, or a link to it.
+    /// Visits a further name of an object, or a link to it.
     fn link(&mut self, link: DeferredLink) {
         let DeferredLink { within, path, target } = link;
         let what = match &target {
@@ -410,7 +410,7 @@ impl FileWalk<'_> {
     }
 }
 
-/// Why a data set cannot be served as an array.
+/// Returns the reason why a data set cannot be served as an array.
 pub(super) fn obstacle(facts: &DatasetInfo) -> Option<String> {
     let what = match (&facts.element, &facts.layout) {
         (_, DatasetLayout::External) => "data in other files, which are not followed".into(),
@@ -464,7 +464,7 @@ fn characters(facts: &mut DatasetInfo) {
     facts.text = Some(TextForm::Characters);
 }
 
-/// Takes back [`characters`].
+/// Reverts [`characters`].
 fn texts_of_one_byte(facts: &mut DatasetInfo) {
     if let Some(shape) = &mut facts.shape {
         shape.push(1);

@@ -26,7 +26,7 @@ impl NcType {
         }
     }
 
-    /// As numbers are stored; text counts as bytes.
+    /// Type in which values are stored; text counts as bytes.
     pub(super) fn dtype(self) -> DType {
         match self {
             Self::Text => DType::new(ElementType::U8, ByteOrder::Big),
@@ -56,7 +56,7 @@ pub(super) struct NetcdfVariable {
     pub(super) dimensions: Vec<usize>,
     pub(super) attributes: CfAttributes,
     pub(super) element: NcType,
-    /// Offset of its first element, bytes.
+    /// Offset of the first element, bytes.
     pub(super) begin: u64,
 }
 
@@ -165,7 +165,7 @@ impl NetcdfHeader {
         }
     }
 
-    /// How many records a file holds whose writer never said.
+    /// Number of records of a file whose writer did not store it.
     fn count_records(&self, file_bytes: u64) -> u64 {
         let begins = self.variables.iter().filter(|v| self.is_record(v)).map(|v| v.begin);
         let room = begins.min().map_or(0, |begin| file_bytes.saturating_sub(begin));
@@ -173,13 +173,13 @@ impl NetcdfHeader {
     }
 }
 
-/// Reads forward; every count is checked against what is there.
+/// Reads a header from front to back; every count is checked against the bytes that are left.
 struct HeaderCursor<'a> {
     bytes: &'a [u8],
     at: usize,
     /// Sizes have 64 bits (CDF-5).
     wide: bool,
-    /// More bytes were asked for than there are.
+    /// Whether more bytes were requested than the header has.
     ran_out: bool,
 }
 

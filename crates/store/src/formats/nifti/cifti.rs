@@ -11,7 +11,7 @@ use crate::FileBytes;
 const INTENTS: std::ops::Range<i64> = 3000..3100;
 /// The extension that holds the XML.
 const EXTENSION: u32 = 32;
-/// Most bytes of extensions that are looked at. The XML of a whole brain has about one and a half MiB.
+/// Most bytes of NIfTI extensions that are read. The XML of a whole brain has about 1.5 MiB.
 const MAX_EXTENSION_BYTES: u64 = 32 << 20;
 
 /// The matrix of a CIFTI-2 file. Axes in the file's order, fastest first.

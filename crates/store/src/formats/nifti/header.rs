@@ -15,7 +15,7 @@ pub(super) enum NiftiType {
     Colors(u64),
     /// Pairs of floats of this type: real and imaginary part.
     Complex(DType),
-    /// Something that cannot be given as an array of numbers, and why.
+    /// Type that cannot be served as an array of numbers, with the reason.
     Other(&'static str),
 }
 
@@ -47,7 +47,7 @@ pub(super) struct NiftiHeader {
     pub(super) version: NiftiVersion,
 }
 
-/// How stored values become the meant ones.
+/// Scaling of stored values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum NiftiScaling {
     None,
@@ -59,7 +59,7 @@ pub(super) enum NiftiScaling {
     Broken,
 }
 
-/// The layouts. Their fields differ in place and width, few of them in meaning.
+/// Versions of the header. Their fields differ in position and width, a few of them in meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NiftiVersion {
     /// Analyze 7.5: as NIfTI-1 was laid over it, without magic and orientation.
@@ -273,7 +273,7 @@ fn order_by_size(head: &[u8], bytes: u32) -> Option<ByteOrder> {
     }
 }
 
-/// By the number of dimensions, which is small in one of the orders.
+/// Finds the byte order by the number of dimensions, which is small in one order only.
 fn order_by_dimensions(head: &[u8]) -> Option<ByteOrder> {
     match *head.get(40..42)? {
         [1..=7, 0] => Some(ByteOrder::Little),

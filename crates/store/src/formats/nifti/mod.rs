@@ -22,11 +22,11 @@ use crate::formats::common::flat::FlatArray;
 use crate::formats::common::flat_file::{self, FileCompression, FlatFile, FlatFileArray, HeaderInfo};
 use crate::{FileBytes, OpenOptions, formats::common::describe, io::gzip};
 
-/// Bytes of the longest header.
+/// Bytes of the longest NIfTI header.
 const NIFTI_HEADER_BYTES: usize = 540;
-/// Packed bytes in which it must lie.
+/// Compressed bytes in which the NIfTI header must lie.
 const PACKED_HEAD_BYTES: usize = 64 << 10;
-/// How names of headers and of images of a pair end.
+/// Endings of the names of the header and of the image of a pair.
 const HEADER_ENDINGS: [&str; 2] = [".hdr", ".hdr.gz"];
 const IMAGE_ENDINGS: [&str; 2] = [".img", ".img.gz"];
 
@@ -117,7 +117,7 @@ fn stem<'a>(name: &'a str, endings: [&str; 2]) -> Option<&'a str> {
     name.get(..at)
 }
 
-/// The other file of a pair.
+/// Returns the path of the other file of a pair.
 fn beside(file: &FileBytes, own: [&str; 2], others: [&str; 2]) -> Result<Arc<FileBytes>> {
     let name = file.name();
     let Some(stem) = stem(&name, own) else {

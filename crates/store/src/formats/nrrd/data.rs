@@ -16,9 +16,9 @@ use crate::io::byte_store::FileStamp;
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
 use crate::{Access, ByteStore, CancelFlag, FileBytes, GzipBytes, IoCounts, OpenOptions};
 
-/// Most files that are open at a time where data lie in several.
+/// Most NRRD data files that are open at a time.
 const MAX_OPEN: usize = 64;
-/// Bytes decoded at a time.
+/// Bytes of NRRD data that are decoded at a time.
 const STEP_BYTES: usize = 1 << 20;
 
 /// The store of the elements, where in it they begin, and how they are reached.
@@ -30,7 +30,7 @@ pub(super) struct LocatedData {
     pub(super) identity: Vec<Vec<u8>>,
 }
 
-/// How elements are written in each file.
+/// Encoding, header length and element type of each file.
 #[derive(Clone, Copy)]
 struct FileLayout {
     encoding: NrrdEncoding,

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use array::{ByteOrder, DType, ElementType, Error, MAX_AXES, Result};
 
-/// Most keys of one header.
+/// Most key/value pairs of one NRRD header.
 const MAX_KEYS: usize = 4096;
-/// Most files that the data of one header lie in.
+/// Most data files of one NRRD header.
 pub(super) const MAX_DATA_FILES: usize = 65_536;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +33,9 @@ pub(super) enum NrrdType {
 pub(super) enum DataLocation {
     /// Behind the header.
     Attached,
-    /// In a file beside it.
+    /// In one file beside the header.
     Apart(String),
-    /// In several, one after another.
+    /// In several files, one after another.
     Several(Vec<String>),
 }
 
@@ -354,7 +354,7 @@ struct PrintfConversion<'a> {
 }
 
 impl<'a> PrintfConversion<'a> {
-    /// Longest number.
+    /// Longest number in a name pattern of NRRD data files, characters.
     const MAX_NUMBER_WIDTH: usize = 64;
 
     fn parse(pattern: &'a str) -> Option<Self> {

@@ -19,7 +19,7 @@ use crate::formats::common::flat::FlatArray;
 use crate::formats::common::flat_file::{FlatFile, FlatFileArray, HeaderInfo};
 use crate::{FileBytes, OpenOptions, formats::common::describe};
 
-/// Longest header, bytes.
+/// Longest NRRD header, bytes.
 const MAX_NRRD_HEADER_BYTES: usize = 1 << 20;
 
 /// Whether these are the first bytes of an NRRD file.

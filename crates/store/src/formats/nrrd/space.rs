@@ -1,4 +1,4 @@
-//! From a header's directions, spacings and space to one map into RAS space.
+//! Affine map into RAS space, made from the directions, the spacings and the space of a header.
 
 use array::{Affine, Axis, AxisKind};
 
@@ -90,12 +90,12 @@ fn by_axes(header: &NrrdHeader, axes: &[Axis]) -> describe::WorldSpace {
     world
 }
 
-/// From one sample of an axis to the next: its spacing, else what its ends say, else 1.
+/// Distance from one sample of an axis to the next: its spacing, else the distance by its ends, else 1.
 pub(super) fn step(axis: &AxisFields, size: u64) -> f64 {
     known_step(axis, size).unwrap_or(1.0)
 }
 
-/// As [`step`], where the header says it.
+/// Distance of samples as in [`step`]; `None` if the header does not state it.
 #[expect(clippy::cast_precision_loss, reason = "sizes far below 2^53")]
 pub(super) fn known_step(axis: &AxisFields, size: u64) -> Option<f64> {
     let by_ends = || {

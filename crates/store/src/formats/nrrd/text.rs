@@ -6,7 +6,7 @@ use array::{ByteOrder, DType, ElementType, Error, Result};
 
 use super::data::next_byte;
 
-/// Longest number, characters.
+/// Longest number in NRRD data of ASCII encoding, characters.
 const MAX_WORD: usize = 512;
 
 /// Numbers between blanks or commas, as elements of `dtype` in its order of bytes, until there are `size` bytes of them.

@@ -24,7 +24,7 @@ pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Source>> {
 /// Opens a location as it is stored, without making a source of it.
 ///
 /// # Errors
-/// As [`open`].
+/// Errors of [`open`].
 pub fn open_format(location: &str, options: &OpenOptions) -> Result<Arc<dyn Format>> {
     let format = open_unchecked(location, options).map_err(|e| e.context(format!("open `{location}`")))?;
     format.dataset().check()?;

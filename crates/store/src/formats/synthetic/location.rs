@@ -4,9 +4,9 @@ use array::{DType, ElementType, Error, Result};
 
 use super::SCHEME;
 
-/// Longest axis, voxels: positions, halves included, are exact in single precision.
+/// Longest axis of a synthetic array, voxels: positions, also half ones, are exact in single precision.
 const MAX_AXIS: u64 = 1 << 20;
-/// Most time steps.
+/// Most time steps of a synthetic array.
 const MAX_TIME_STEPS: u64 = 1 << 24;
 
 /// A location that was understood.

@@ -24,7 +24,7 @@ use location::SyntheticLocation;
 
 /// Prefix of every synthetic location.
 pub(crate) const SCHEME: &str = "synthetic:";
-/// Levels are halved until no axis is longer.
+/// Longest axis of the coarsest level of a synthetic array, voxels.
 const COARSEST: u64 = 64;
 
 /// A row of voxels along x. Positions are level-0 voxel indices; a coarse voxel's center lies between them.

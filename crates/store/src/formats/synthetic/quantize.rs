@@ -1,4 +1,4 @@
-//! From values between 0 and 1 to stored elements of any type.
+//! Conversion of values between 0 and 1 to stored elements of any type.
 
 use array::{ByteOrder, DType, ElementType};
 

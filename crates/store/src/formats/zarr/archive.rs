@@ -12,16 +12,16 @@ use super::directory::StoredFile;
 use super::nodes::DOCUMENTS;
 use crate::{ByteStore, FileBytes};
 
-/// Longest comment at the end of an archive.
+/// Longest comment at the end of a zip archive, bytes.
 const MAX_COMMENT_BYTES: u64 = 65_535;
 const END_BYTES: usize = 22;
 const END_64_BYTES: usize = 56;
 const LOCATOR_BYTES: usize = 20;
 const DIRECTORY_ENTRY_BYTES: usize = 46;
 const LOCAL_BYTES: usize = 30;
-/// Most bytes of the list of members.
+/// Most bytes of the central directory of a zip archive.
 const MAX_LIST_BYTES: u64 = 256 << 20;
-/// Most members.
+/// Most members of a zip archive.
 const MAX_ARCHIVE_MEMBERS: u64 = 1 << 20;
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
@@ -31,7 +31,7 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04")
 }
 
-/// An archive and where its members lie.
+/// Zip archive with the positions of its members.
 #[derive(Debug)]
 pub(super) struct Archive {
     file: Arc<FileBytes>,

@@ -65,9 +65,9 @@ fn bare(value: &Value) -> Option<f64> {
     value.as_str().and_then(word).and_then(float_of_text)
 }
 
-/// Most bytes of the attributes of a whole store, as JSON.
+/// Most bytes of the attributes of a whole Zarr store, as JSON.
 const MAX_STORE_BYTES: usize = 32 << 20;
-/// Most attributes that are left out by name.
+/// Most attributes of a store that are listed by name as left out.
 const MAX_NAMED: usize = 20;
 
 /// Attributes of a store, as far as there is room for them.
@@ -183,12 +183,12 @@ pub(super) fn fill_v2(document: &Value, dtype: DType) -> Option<Scalar> {
     }
 }
 
-/// Puts a fill value among the attributes, whatever they say.
+/// Inserts a fill value into the attributes, and replaces one that is there.
 pub(super) fn with_fill(values: &mut cf::CfAttributes, dtype: DType, fill: Scalar) {
     values.insert(FILL_VALUE.into(), cf::CfValue::Numbers(dtype.element(), vec![fill]));
 }
 
-/// Puts a fill value among the attributes of a description, whatever they say.
+/// Inserts a fill value into the attributes of a description, and replaces one that is there.
 pub(super) fn say_fill(attributes: &mut Attributes, dtype: DType, fill: Scalar) {
     attributes.insert(FILL_VALUE.into(), Attribute::Number(fill, Some(dtype.element())));
 }

@@ -20,10 +20,10 @@ use super::stored::{MAX_TEXT_CHUNKS, ZarrArray};
 use crate::cache::chunk_cache::ChunkStore;
 use crate::{CancelFlag, Scratch, formats::common::cf, formats::common::describe, formats::common::text};
 
-/// Most coordinate samples of a whole description.
+/// Most coordinate values that the description of a Zarr store holds.
 const MAX_COORDINATE_SAMPLES: usize = 4 << 20;
 
-/// A description and what is behind it.
+/// Description of a store with the stored arrays behind it.
 pub(super) struct DescribedStore {
     pub(super) dataset: Dataset,
     pub(super) stored: Vec<ZarrArray>,
@@ -80,7 +80,7 @@ pub(super) fn describe(
     Ok(described)
 }
 
-/// Those of the root by their names, those of groups with the group's path before.
+/// Attributes of the data set: those of the root by their names, those of groups with the path of the group as a prefix.
 fn group_attributes(nodes: &ZarrNodes, reader: &mut AttributeReader) -> Attributes {
     let groups = nodes.by_path.iter().filter(|(path, node)| node.kind == NodeKind::Group || path.is_empty());
     let of_group = |(path, node): (&String, &ZarrNode)| {
@@ -90,7 +90,7 @@ fn group_attributes(nodes: &ZarrNodes, reader: &mut AttributeReader) -> Attribut
     groups.flat_map(of_group).collect()
 }
 
-/// All of them, whether or not they hold anything.
+/// Lists all groups, also empty ones.
 fn groups(nodes: &ZarrNodes) -> Vec<Group> {
     let groups = nodes.by_path.iter().filter(|(_, node)| node.kind == NodeKind::Group);
     groups.map(|(path, _)| Group { path: path.clone(), ..Group::default() }).collect()
@@ -115,7 +115,7 @@ struct DatasetBuilder<'a> {
     described: DescribedStore,
     /// Numbers of stored arrays that are all of an array.
     by_path: BTreeMap<&'a str, usize>,
-    /// All stored arrays.
+    /// Stored arrays.
     parts: Vec<ArrayMember<'a>>,
     /// Axes of stored arrays that are levels of pyramids.
     level_axes: BTreeMap<usize, Vec<Axis>>,
@@ -386,7 +386,7 @@ fn samples(stored: &ZarrArray, values: &cf::CfAttributes, scratch: &Scratch) -> 
     Ok(cf::decoded(&target.into_vec()?, stored.dtype, values, cf::DefaultFill::Ordinary))
 }
 
-/// Longest words of a document on codecs that a description carries, bytes.
+/// Longest JSON text of codecs that a description carries, bytes.
 const MAX_CODECS_BYTES: usize = 8 << 10;
 
 /// Returns the document's fields on chunks and codecs, if they are short.

@@ -13,7 +13,7 @@ use super::file_states::FileStates;
 use crate::io::byte_store::FileStamp;
 use crate::{ByteStore, FileBytes};
 
-/// Largest metadata document, bytes.
+/// Largest metadata document of a Zarr store, bytes.
 const MAX_DOCUMENT_BYTES: u64 = 64 << 20;
 
 /// A file of a store: a file of its own, or a member of an archive.
@@ -47,7 +47,7 @@ impl StoredFile {
         self.unpacked_bytes.unwrap_or(self.size_bytes)
     }
 
-    /// Some of its bytes; of a packed one not but by [`whole`](Self::whole).
+    /// Reads a range of bytes; compressed files are read by [`whole`](Self::whole) only.
     ///
     /// # Errors
     /// `Unsupported` for a packed one; `Io`, `Stale`.
@@ -60,7 +60,7 @@ impl StoredFile {
         self.file.read_at(self.start + offset, into)
     }
 
-    /// All of its bytes, if there are at most so many.
+    /// Reads all bytes, if there are at most `limit`.
     ///
     /// # Errors
     /// `Corrupt`, also when there are more; `Io`, `Stale`.
@@ -128,7 +128,7 @@ pub(super) struct Listing {
 /// The directory of a store.
 #[derive(Debug)]
 pub(super) struct Directory {
-    /// Without symbolic links.
+    /// Path of the directory without symbolic links.
     root: PathBuf,
     /// Archive, where the store is one.
     archive: Option<Archive>,
@@ -175,7 +175,7 @@ impl Directory {
     /// The file of a chunk or shard; `None` when it was never written. Its state is noted.
     ///
     /// # Errors
-    /// As [`file`](Self::file); `Stale` when it, or any other, is not in the state in which it was before.
+    /// Errors of [`file`](Self::file); `Stale` when it, or any other, is not in the state in which it was before.
     pub(super) fn chunk_file(&self, key: &str) -> Result<Option<StoredFile>> {
         let file = self.file(key)?;
         self.states.note(key, file.as_ref().map(StoredFile::stamp))?;

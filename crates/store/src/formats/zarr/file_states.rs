@@ -10,13 +10,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::io::byte_store::FileStamp;
 
-/// Most files whose state is noted while a store is open; about 5 MB.
+/// Most files whose size and modification time are recorded while a store is open; about 5 MB.
 const MAX_NOTED: usize = 1 << 17;
 
-/// The states in which files were found; `None`: not there.
+/// Sizes and modification times of files as they were first found; `None` for files that did not exist.
 #[derive(Debug, Default)]
 pub(super) struct FileStates {
-    /// By hash of their keys.
+    /// Recorded states by the hash of the keys of the files.
     noted: Mutex<HashMap<u64, Option<FileStamp>>>,
     has_changed: AtomicBool,
 }

@@ -14,7 +14,7 @@ use super::packing::{name, unshuffled};
 
 /// Longest fixed text of an element, and largest structure, bytes.
 const MAX_ITEM_BYTES: usize = 64 << 10;
-/// Most members of a structure.
+/// Most fields of a structured element type of Zarr.
 const MAX_STRUCT_FIELDS: usize = 256;
 /// Bytes of a character of fixed Unicode text in a file; at most as many are needed in UTF-8.
 const CHARACTER_BYTES: usize = 4;
@@ -89,7 +89,7 @@ pub(super) struct TimeType {
 /// The integer that stands for no time.
 pub(super) const NOT_A_TIME: i64 = i64::MIN;
 
-/// All that an element type has, as numbers and texts.
+/// Lists the arrays that an element type gives: numbers and texts.
 ///
 /// # Errors
 /// `Unsupported`, naming the type.
@@ -250,7 +250,7 @@ fn structure(
     (!all.is_empty()).then_some(all)
 }
 
-/// A filter over elements.
+/// Filter of the elements of a chunk (an array-to-array codec).
 #[derive(Clone, Debug, PartialEq)]
 enum ElementFilter {
     /// Differences of neighbors.
@@ -265,14 +265,14 @@ enum ElementFilter {
     Shuffled(usize),
 }
 
-/// How the elements of a chunk are put together, once what packed it is undone.
+/// Element type, order and array-to-array filters of a chunk whose bytes are decompressed.
 #[derive(Debug)]
 pub(super) struct FilterChain {
-    /// As stored.
+    /// Element type as stored.
     form: ElementForm,
     /// Type of the elements as they are given: of version 3 in the host's order.
     dtype: DType,
-    /// In the order in which they are undone.
+    /// Filters in the order in which they are undone.
     filters: Vec<ElementFilter>,
     /// Which axis of the chunk comes at which place in the file; C order where there is none.
     order: Option<Vec<usize>>,
@@ -356,7 +356,7 @@ impl FilterChain {
             && self.nested.is_none()
     }
 
-    /// How many shards lie within one another in a chunk.
+    /// Depth of the shards within a chunk.
     pub(super) fn depth(&self) -> u64 {
         self.nested.as_ref().map_or(0, |nested| 1 + nested.chain().depth())
     }

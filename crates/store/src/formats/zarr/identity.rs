@@ -16,7 +16,7 @@ use super::file_states::at;
 use super::stored::ZarrArray;
 use crate::io::byte_store::FileStamp;
 
-/// Most files or folders whose state is looked at when a store is opened: a few milliseconds on a local disk.
+/// Most files or folders of a Zarr store whose state is checked when it is opened: a few milliseconds on a local disk.
 const MAX_LOOKS: u64 = 1024;
 
 /// The state of all chunks, as far as it is looked at.

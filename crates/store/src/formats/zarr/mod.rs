@@ -59,7 +59,7 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Zarr> {
 /// Opens a store in a `.zip` file.
 ///
 /// # Errors
-/// As [`open`].
+/// Errors of [`open`].
 pub(crate) fn open_archive(file: Arc<FileBytes>, options: &OpenOptions) -> Result<Zarr> {
     opened(Arc::new(Directory::of_archive(file)?), options)
 }

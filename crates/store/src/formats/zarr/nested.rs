@@ -9,10 +9,10 @@ use super::filters::{ElementForm, FilterChain};
 use super::packing::BytesCodecs;
 use super::shards::Sharding;
 
-/// Most shards within one another, the outermost left out: memory for as many chunks is taken at a time.
+/// Deepest nesting of shards within a shard: a read takes memory for one chunk of each level.
 const MAX_NESTED_SHARDS: usize = 2;
 
-/// How a chunk is put together from shards in it.
+/// Layout of a chunk that consists of nested shards.
 #[derive(Debug)]
 pub(super) struct NestedShards {
     shards: Sharding,
@@ -46,7 +46,7 @@ impl NestedShards {
         Ok(Self { shards, chunk, packing, chain })
     }
 
-    /// How the elements within are put together.
+    /// Codecs of the elements within.
     pub(super) fn chain(&self) -> &FilterChain {
         &self.chain
     }
@@ -75,7 +75,7 @@ impl NestedShards {
         Ok(out)
     }
 
-    /// Puts a chunk to its place, row by row along the last axis.
+    /// Copies a chunk to its position, row by row along the last axis.
     fn put(&self, chunk: &[u8], position: &[u64], shape: &[u64], out: &mut [u8]) {
         let item_bytes = self.chain.fill().len();
         let mut rows = self.chunk.clone();

@@ -13,9 +13,9 @@ use super::directory::Directory;
 
 /// The documents of which a store has at least one at its top.
 pub(super) const DOCUMENTS: [&str; 4] = ["zarr.json", ".zgroup", ".zarray", ".zmetadata"];
-/// Most nodes of a store that are looked at.
+/// Most groups and arrays of a Zarr store that are read.
 const MAX_NODES: usize = 65_536;
-/// Deepest nesting of groups.
+/// Deepest nesting of groups in a Zarr store.
 const MAX_NODE_DEPTH: usize = 64;
 
 /// Kind of a node, with the metadata document of an array.
@@ -63,10 +63,10 @@ pub(super) struct ZarrNode {
     pub(super) attributes: Map<String, Value>,
 }
 
-/// All nodes of a store.
+/// Groups and arrays of a store.
 #[derive(Debug, Default)]
 pub(super) struct ZarrNodes {
-    /// By path without slashes at its ends; the root is empty. A group sorts before what is in it.
+    /// Nodes by path without slashes at its ends; the root has the empty path. A group sorts before its members.
     pub(super) by_path: BTreeMap<String, ZarrNode>,
     /// Parts of the data set's identity.
     pub(super) identity: Vec<Vec<u8>>,

@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use crate::formats::common::describe;
 
-/// Most pyramids of one group, and most levels of one pyramid.
+/// Most OME multiscale images of one group, and most levels of one of them.
 const MAX_PYRAMIDS: usize = 16;
 const MAX_LEVELS: usize = array::MAX_LEVELS;
 
-/// A pyramid as a group's attributes have it.
+/// Multiscale image of the attributes of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Multiscale {
     pub(super) name: Option<String>,

@@ -33,13 +33,13 @@ enum BytesCodec {
     Adler32,
 }
 
-/// Most memory that unpacking LZMA may take beside what comes out, bytes: its strongest preset's, and some more.
+/// Most memory that LZMA decompression may take besides its output, bytes: slightly more than the strongest preset needs.
 const MAX_LZMA_BYTES: u64 = 96 << 20;
 
-/// Last codecs of an array's chain, which are undone first.
+/// Bytes-to-bytes codecs of an array, the last ones of its chain; they are undone first.
 #[derive(Debug, Default)]
 pub(super) struct BytesCodecs {
-    /// In the order in which they are undone.
+    /// Codecs in the order in which they are undone.
     steps: Vec<BytesCodec>,
     /// The codecs before them keep the number of bytes.
     is_exact: bool,
@@ -57,7 +57,7 @@ impl BytesCodecs {
         Self { steps, is_exact }
     }
 
-    /// How others can undo it, where nothing else is to be done.
+    /// Returns the compression format, if it is the only codec and clients can undo it.
     pub(super) fn portable(&self) -> Option<array::Packing> {
         match self.steps[..] {
             [BytesCodec::Gzip] => Some(array::Packing::Gzip),
@@ -139,7 +139,7 @@ fn step(codec: &Value) -> Option<BytesCodec> {
     }
 }
 
-/// Largest element that is shuffled, bytes.
+/// Largest element of the shuffle codec, bytes.
 const MAX_SHUFFLED: usize = 64 << 10;
 
 /// Setting of a codec; in version 2 settings stand beside the name.
@@ -193,7 +193,7 @@ fn unpack(what: &str, mut packed: impl Read, most: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// In one piece: a stream would take a window as large as the frame asks for.
+/// Decompresses a frame in one piece: a stream would allocate a window as large as the frame requests.
 fn unpack_zstd(packed: &[u8], most: usize) -> Result<Vec<u8>> {
     let mut bytes = vec![0; most];
     let unpacked = zstd::bulk::decompress_to_buffer(packed, &mut bytes[..]);
@@ -269,7 +269,7 @@ fn verify_first(bytes: &[u8], sum: impl Fn(&[u8]) -> u32) -> Result<Vec<u8>> {
     Ok(data.to_vec())
 }
 
-/// As zlib computes it.
+/// Computes the checksum as zlib does.
 fn adler32(data: &[u8]) -> u32 {
     const LARGEST_PRIME: u32 = 65_521;
     let (mut a, mut b) = (1u32, 0u32);

@@ -27,7 +27,7 @@ const MISSING: (u64, u64) = (u64::MAX, u64::MAX);
 /// Offset and size of every chunk of a shard, C order.
 type ShardIndex = Arc<Vec<(u64, u64)>>;
 
-/// How the shards of an array are laid out.
+/// Layout of the shards of an array.
 #[derive(Debug)]
 pub(super) struct Sharding {
     /// Chunks per shard and axis.
@@ -137,7 +137,7 @@ impl Sharding {
         count.saturating_mul(INDEX_ENTRY_BYTES) + if self.checksum { CHECKSUM_BYTES } else { 0 }
     }
 
-    /// Where the index begins in a shard of so many bytes.
+    /// Returns the offset of the index in a shard of the given size, bytes.
     fn index_start(&self, shard_bytes: u64) -> Result<u64> {
         let size = self.index_bytes();
         let last = shard_bytes.checked_sub(size as u64).ok_or_else(|| {

@@ -20,10 +20,10 @@ use crate::formats::common::chunked::{ChunkPart, fill, for_each_chunk, whole_chu
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
 use crate::{CancelFlag, Scratch};
 
-/// Most chunks of texts of any length that are looked at when a store is opened: a second on a local disk.
+/// Most chunks of variable-length strings that are read when a store is opened: a second on a local disk.
 pub(super) const MAX_TEXT_CHUNKS: u64 = 65_536;
 
-/// An array of a store.
+/// Array of a Zarr store.
 pub(super) struct ZarrArray {
     directory: Arc<Directory>,
     keys: ChunkKeys,
@@ -201,7 +201,7 @@ impl ZarrArray {
     /// The stored bytes of a whole chunk that others can undo.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Errors of [`read`](Self::read).
     pub(super) fn packed(&self, selection: &Selection) -> Result<Option<PackedChunk>> {
         let packing = self.codecs.packing.portable().filter(|_| self.codecs.chain.is_plain());
         let (Some(position), Some(packing)) = (whole_chunk(selection, &self.chunk), packing) else {
@@ -364,12 +364,12 @@ impl ChunkKeys {
     }
 }
 
-/// How the elements of chunks are stored.
+/// Codecs of the chunks of an array.
 #[derive(Debug)]
 struct ChunkCodecs {
     /// Elements per axis of what is decoded at once.
     chunk: Vec<u64>,
-    /// How files hold many chunks, if they do.
+    /// Sharding of the files, if each of them holds many chunks.
     shards: Option<Sharding>,
     /// Last codecs of the chunks.
     packing: BytesCodecs,

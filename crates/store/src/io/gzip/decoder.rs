@@ -6,12 +6,12 @@ use flate2::Crc;
 use super::inflate::{InflateEnd, Inflater};
 use crate::{ByteStore, FileBytes};
 
-/// Packed bytes read at once.
+/// Compressed bytes of a gzip file that are read at once.
 const INPUT_BYTES: u64 = 256 << 10;
-/// Longest name or comment in a member's header.
+/// Longest name or comment in the header of a gzip member, bytes.
 const MAX_GZIP_NAME_BYTES: usize = 64 << 10;
 
-/// A position in the packed file.
+/// Position in the compressed file at which decoding stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DecoderStop {
     /// The output is full, or nothing special.
@@ -24,11 +24,11 @@ pub(super) enum DecoderStop {
     Cut,
 }
 
-/// Reads forward from somewhere in a gzip file.
+/// Decoder that reads forward from a position in a gzip file.
 pub(super) struct GzipDecoder<'a> {
     file: &'a FileBytes,
     input: Vec<u8>,
-    /// How much of `input` is used.
+    /// Number of bytes of `input` that are used.
     used: usize,
     /// Position in the file at which `input` ends.
     read_to: u64,
@@ -39,7 +39,7 @@ pub(super) struct GzipDecoder<'a> {
 }
 
 impl<'a> GzipDecoder<'a> {
-    /// From the first member's header on.
+    /// Starts at the header of the first member.
     pub(super) fn start(file: &'a FileBytes, start: u64) -> Result<Self> {
         let mut decoder = Self::at(file, start, Inflater::new()?);
         if !decoder.header()? {
@@ -49,7 +49,7 @@ impl<'a> GzipDecoder<'a> {
         Ok(decoder)
     }
 
-    /// From a restart point on; checksums are not looked at.
+    /// Starts at a restart point; checksums are not verified.
     pub(super) fn resume(file: &'a FileBytes, packed: u64, bits: u8, window: &[u8]) -> Result<Self> {
         let mut byte = [0];
         if bits > 0 {

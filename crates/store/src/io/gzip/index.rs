@@ -17,19 +17,19 @@ use crate::{CancelFlag, FileBytes};
 const MAX_POINTS: usize = 2048;
 /// Bytes of earlier output to which deflate may refer back.
 const WINDOW_BYTES: usize = 32 << 10;
-/// Progress is told each time so many packed bytes are done.
+/// Compressed bytes between two reports of progress.
 const TELL_BYTES: u64 = 4 << 20;
 /// Version of the format in which an index is kept.
 const VERSION: u64 = 1;
 
-/// A place from which decoding can start.
+/// Restart point: a position from which decoding can start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RestartPoint {
     /// Position in the unpacked data.
     pub(super) unpacked: u64,
     /// The next byte of the file.
     pub(super) packed: u64,
-    /// How many bits of the byte before are still to be used.
+    /// Number of bits of the byte before that are not used yet.
     pub(super) bits: u8,
     /// The output before it, deflated.
     window: Vec<u8>,
@@ -50,12 +50,12 @@ impl RestartPoint {
     }
 }
 
-/// How far points lie apart.
+/// Distance between restart points.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PointSpacing {
     /// Output between two of them, at first.
     pub(super) first_bytes: u64,
-    /// So many of them are thinned.
+    /// Number of points at which every other one is removed.
     pub(super) most_points: usize,
 }
 
@@ -179,11 +179,11 @@ impl GzipIndex {
     }
 }
 
-/// State of one pass through the data.
+/// State of the pass through the data that makes the index.
 struct IndexingPass {
     /// The last 32 KiB.
     window: Vec<u8>,
-    /// Everything since the last point, unless that became too long to keep.
+    /// Output since the last point, unless it is too long to keep.
     segment: Option<Vec<u8>>,
     unpacked: u64,
     spacing: u64,

@@ -18,7 +18,7 @@ unsafe impl Send for Inflater {}
 /// Position at which decoding stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InflateEnd {
-    /// Somewhere: input or output ran out.
+    /// Within a block: input or output is exhausted.
     Within,
     /// After a block; this many bits of the last byte taken belong to the next.
     BlockEnd(u8),
@@ -26,7 +26,7 @@ pub(super) enum InflateEnd {
     StreamEnd,
 }
 
-/// Result of one step: bytes taken, bytes made, and where it stopped.
+/// Result of one step: input bytes, output bytes, and the position at which it stopped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InflateStep {
     pub(super) taken: usize,
@@ -38,7 +38,7 @@ pub(super) struct InflateStep {
 const RAW: c_int = -15;
 
 impl Inflater {
-    /// At the start of a raw deflate stream.
+    /// Starts at the beginning of a raw deflate stream.
     pub(super) fn new() -> Result<Self> {
         let mut stream = Box::new(MaybeUninit::<zlib::z_stream>::zeroed());
         #[expect(

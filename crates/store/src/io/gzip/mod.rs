@@ -33,11 +33,11 @@ use crate::{
     ByteStore, CancelFlag, FileBytes, IoCounts, LongTaskProgress, OnProgress, OpenOptions, SideCache,
 };
 
-/// Longest stretch that is kept decoded; longer ones (of streams without block boundaries) are decoded as needed.
+/// Longest decoded segment of a gzip file that is kept; longer ones (of streams without block boundaries) are decoded in parts.
 const MAX_SEGMENT_BYTES: u64 = 8 << 20;
 /// First part of the index's name in the side cache; the start of the stream follows.
 const INDEX_NAME: &str = "gzip-points";
-/// Scratch for output that is thrown away.
+/// Bytes of the buffer for output that is discarded.
 const DISCARD_BYTES: usize = 64 << 10;
 
 /// Whether these are the first bytes of a gzip stream.
@@ -54,7 +54,7 @@ pub(crate) fn peek(head: &[u8], limit: usize) -> Vec<u8> {
     inside
 }
 
-/// The inside of a gzip file.
+/// Uncompressed contents of a gzip file.
 pub struct GzipBytes(Arc<GzipInner>);
 
 struct GzipInner {

@@ -19,13 +19,13 @@ use crate::CancelFlag;
 use crate::cache::chunk_cache::ChunkCache;
 use crate::format::LOOK_EVERY;
 
-/// Scratch memory unless told otherwise, bytes.
+/// Default size of the scratch memory, bytes.
 pub const DEFAULT_SCRATCH_BYTES: u64 = 256 << 20;
 /// Share of the budget for levels being made; the rest is for decoding.
 const LEVELS_QUARTERS: u64 = 1;
-/// Room for levels is counted in pieces of this many bytes.
+/// Unit in which the memory for levels is counted, bytes.
 const LEVELS_UNIT_BYTES: u64 = 1 << 10;
-/// Longest that a read waits for room while nothing at all changes.
+/// Longest wait of a read for scratch memory while no memory is freed or taken.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 /// Largest chunk that is decoded, bytes, however large the budget.
 pub(crate) const MAX_CHUNK_BYTES: u64 = 1 << 30;
@@ -177,7 +177,7 @@ impl Scratch {
     }
 }
 
-/// A place in the queue, left when dropped.
+/// Position in the queue, which is left on drop.
 struct ScratchTurn<'a> {
     scratch: &'a Scratch,
     number: u64,
@@ -202,7 +202,7 @@ impl Drop for ScratchTurn<'_> {
     }
 }
 
-/// Room that is taken; given back when dropped.
+/// Reserved scratch memory, released on drop.
 #[derive(Debug)]
 pub(crate) struct ScratchReservation {
     scratch: Scratch,

@@ -7,7 +7,7 @@ use super::{CfAttributes, text};
 /// One dimension of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Dimension {
-    /// Its name.
+    /// Name of the dimension.
     pub(crate) name: String,
     /// The variable of the same name, if there is one.
     pub(crate) coordinate: Option<Coordinate>,
@@ -16,9 +16,9 @@ pub(crate) struct Dimension {
 /// A coordinate variable.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Coordinate {
-    /// Its attributes.
+    /// Attributes of the variable.
     pub(crate) values: CfAttributes,
-    /// Its decoded values, one per index; empty when it has too many or none that are numbers.
+    /// Decoded values, one per index; empty for too many values and for values that are not numbers.
     pub(crate) samples: Vec<f64>,
 }
 

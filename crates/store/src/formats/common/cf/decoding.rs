@@ -35,7 +35,7 @@ fn reinterpreted(element: ElementType, values: &CfAttributes) -> Option<bool> {
     }
 }
 
-/// How stored values of `dtype` become the meant ones.
+/// Returns the decoding of stored values of `dtype`.
 pub(crate) fn decoding(dtype: DType, values: &CfAttributes, fill: DefaultFill) -> Decoding {
     let mut decoding = Decoding::identity(dtype);
     decoding.unsigned = reinterpreted(dtype.element(), values);
@@ -74,12 +74,12 @@ pub(crate) fn decoded(bytes: &[u8], dtype: DType, values: &CfAttributes, fill: D
     stored.map(|one| decoding.decode(one)).collect()
 }
 
-/// The values that `_FillValue` and `missing_value` name.
+/// Values of the attributes `_FillValue` and `missing_value`.
 struct FillValues {
     missing: Vec<Scalar>,
-    /// Some are named that are no NaN, so that values are compared.
+    /// Whether a missing value other than NaN is named, so that values must be compared.
     masks: bool,
-    /// One of the attributes says something.
+    /// Whether one of the attributes is present.
     is_said: bool,
 }
 
@@ -162,7 +162,7 @@ impl ScaleFactor {
     }
 }
 
-/// As much of a text as an error shows.
+/// Shortens a text to the length that an error shows.
 fn shortened(text: &str) -> String {
     const MAX_SHOWN: usize = 40;
     text.chars().take(MAX_SHOWN).collect()

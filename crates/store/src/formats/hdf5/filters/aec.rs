@@ -10,10 +10,10 @@ use array::{Error, Result};
 const SEGMENT_BLOCKS: usize = 64;
 /// The count of zero blocks that stands for that rest.
 const REST_OF_SEGMENT: usize = 5;
-/// Largest number that stands for a pair.
+/// Largest code of a pair of samples (second-extension option).
 const MAX_PAIR: u64 = 90;
 
-/// How samples are coded.
+/// Parameters of the coding of samples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AecParameters {
     /// Bits of a sample, at most 24.
@@ -156,14 +156,14 @@ impl AecParameters {
     }
 }
 
-/// Bits of bytes, the highest first.
+/// Reader of the bits of bytes, the highest bit first.
 struct BitReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl BitReader<'_> {
-    /// At least 57 bits from here on, at the top; zeros beyond the end.
+    /// Returns the next 57 or more bits in the highest bits; zeros beyond the end.
     fn window(&self) -> u64 {
         let rest = self.bytes.get(self.at / 8..).unwrap_or_default();
         let word = rest.first_chunk::<8>().copied().unwrap_or_else(|| {
@@ -189,7 +189,7 @@ impl BitReader<'_> {
         Ok(u32::try_from(bits).unwrap_or(0))
     }
 
-    /// How many zeros stand before the next one, which is passed.
+    /// Counts the zero bits before the next one bit, and skips that bit.
     fn zeros(&mut self) -> Result<u64> {
         const SURE: u32 = 56;
         let mut count = 0;

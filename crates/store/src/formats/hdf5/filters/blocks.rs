@@ -9,11 +9,11 @@ use array::{Error, Result};
 use super::room;
 use crate::formats::common::shuffle::unshuffle_bits;
 
-/// Bytes that bitshuffle puts apart together where the file names no size.
+/// Bytes of a bitshuffle block if the file does not state its size.
 const BITSHUFFLE_BLOCK_BYTES: usize = 8192;
-/// Fewest elements of such a block.
+/// Fewest elements of a bitshuffle block.
 const LEAST_BITSHUFFLE_BLOCK: usize = 128;
-/// LZ4 never packs more than this many bytes into one, and zstd and bzip2 hardly ever.
+/// Most bytes that LZ4 decompresses from one byte; zstd and bzip2 rarely reach this ratio.
 const MAX_LZ4_RATIO: usize = 256;
 
 fn bad(what: &str) -> Error {

@@ -9,10 +9,10 @@ use flate2::{Decompress, FlushDecompress};
 use super::room;
 use crate::formats::common::shuffle::{unshuffle, unshuffle_bits};
 
-/// The first edition's header, and the second's.
+/// Header sizes of Blosc 1 and of Blosc2, bytes.
 const BLOSC_HEADER_BYTES: usize = 16;
 const LONG_HEADER_BYTES: usize = 32;
-/// Filters of the second edition.
+/// Most filters of a Blosc2 chunk.
 const MAX_BLOSC_FILTERS: usize = 6;
 /// Most streams of a split block, and fewest elements of each, in the first edition; other blocks were never split.
 const MAX_STREAMS: usize = 16;
@@ -45,7 +45,7 @@ enum BloscCodec {
     Zstd,
 }
 
-/// A chunk as its header says, checked.
+/// Chunk with its checked header.
 #[derive(Debug)]
 pub(super) struct BloscChunk<'a> {
     bytes: &'a [u8],
@@ -53,7 +53,7 @@ pub(super) struct BloscChunk<'a> {
     item_bytes: usize,
     /// Bytes after unpacking.
     pub(super) size_bytes: usize,
-    /// All blocks but the last have this size.
+    /// Size of all blocks except the last, bytes.
     pub(super) block_bytes: usize,
     body: BloscBody,
     is_split: bool,
@@ -150,7 +150,7 @@ impl<'a> BloscChunk<'a> {
         }))
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     pub(super) fn blocks(&self) -> usize {
         self.size_bytes.div_ceil(self.block_bytes)
     }

@@ -13,7 +13,7 @@ const CHUNKS_SIZE_AT: usize = 39;
 const NAMES_AT: usize = 87;
 const MAGIC_AT: usize = 2;
 const MAGIC: &[u8] = b"b2frame\0";
-/// Most axes of a chunk.
+/// Most axes of a Blosc2 chunk.
 const MAX_AXES: usize = 16;
 
 fn bad(what: &str) -> Error {
@@ -159,7 +159,7 @@ fn axes(entry: &[u8]) -> Result<BlockGrid> {
     Ok(BlockGrid { shape, block })
 }
 
-/// Puts the blocks of a chunk where they belong.
+/// Copies the blocks of a chunk to their positions.
 fn scatter(chunk: &BloscChunk<'_>, axes: &BlockGrid, out: &mut [u8]) -> Result<()> {
     let product = |sizes: &[usize]| sizes.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
     let grid: Vec<usize> = axes.shape.iter().zip(&axes.block).map(|(n, block)| n.div_ceil(*block)).collect();

@@ -20,9 +20,9 @@ use self::szip::Szip;
 use super::library::PipelineFilter;
 use crate::formats::common::shuffle::unshuffle;
 
-/// Deflate never packs more than this many bytes into one.
+/// Most bytes that deflate decompresses from one byte.
 const MAX_DEFLATE_RATIO: usize = 1032;
-/// Widest element that others unshuffle.
+/// Widest element that clients unshuffle, bytes.
 const MAX_SHUFFLE_WIDTH: u8 = 16;
 /// Blosc2 stores whole blocks on every axis: less than twice as many elements on each, and at a low level as they are.
 const MAX_PADDING: u64 = 8;
@@ -79,7 +79,7 @@ impl FilterStep {
     }
 }
 
-/// Filters in the order in which they were applied.
+/// Filters of a data set in the order in which they were applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FilterPipeline(Vec<FilterStep>);
 
@@ -97,7 +97,7 @@ impl FilterPipeline {
         self.0.is_empty()
     }
 
-    /// How others can undo it, and the width of what was shuffled before: deflate, with or without shuffle.
+    /// Returns the compression format and the shuffle width, if clients can undo the pipeline: deflate, with or without shuffle.
     pub(super) fn packing(&self) -> Option<(Packing, u8)> {
         match self.0[..] {
             [FilterStep::Deflate] => Some((Packing::Zlib, 1)),
@@ -109,7 +109,7 @@ impl FilterPipeline {
         }
     }
 
-    /// How often as long as its chunk what is stored may be.
+    /// Returns the largest ratio of the stored size to the chunk size.
     pub(super) fn padding(&self) -> u64 {
         if self.0.contains(&FilterStep::Blosc2) { MAX_PADDING } else { 1 }
     }

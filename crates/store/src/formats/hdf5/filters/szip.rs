@@ -12,7 +12,7 @@ use crate::formats::common::shuffle::unshuffle;
 const NEAREST_NEIGHBOR: u32 = 32;
 /// The most significant byte of a pixel comes first.
 const BIG_ENDIAN: u32 = 16;
-/// Most pixels of one block, most blocks of one line.
+/// Most pixels of one szip block, and most blocks of one line.
 const MAX_BLOCK: u32 = 32;
 const MAX_BLOCKS_PER_LINE: u32 = 128;
 
@@ -26,7 +26,7 @@ pub(super) struct Szip {
 }
 
 impl Szip {
-    /// From the filter's parameters; `None` where they make no sense.
+    /// Parses the parameters of the filter; `None` if they are invalid.
     pub(super) fn new(parameters: &[u32]) -> Option<Self> {
         let &[options, pixels_per_block, bits_per_pixel, pixels_per_line, ..] = parameters else {
             return None;

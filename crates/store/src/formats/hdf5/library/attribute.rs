@@ -18,11 +18,11 @@ use super::calls::{Handle, check, locked};
 use super::dataset::{split_fixed_text, trim_text};
 use super::datatype::{Datatype, TextEnd};
 
-/// Most elements of an attribute that are read.
+/// Most elements of an HDF5 attribute that are read.
 const MAX_ATTRIBUTE_ELEMENTS: usize = 65_536;
-/// Most bytes of an attribute that are read.
+/// Most bytes of an HDF5 attribute that are read.
 const MAX_ATTRIBUTE_BYTES: usize = 1 << 20;
-/// Most references in one list.
+/// Most references in one reference list of an HDF5 attribute.
 const MAX_LIST: usize = 64;
 
 /// Value of an attribute.
@@ -40,7 +40,7 @@ pub(in super::super) enum AttributeValue {
     References(Vec<u64>),
     /// Lists of addresses of objects.
     ReferenceLists(Vec<Vec<u64>>),
-    /// Anything that is not read, named for people.
+    /// Description of a value of another type, which is not read.
     Other(String),
 }
 

@@ -19,11 +19,11 @@ use super::{Object, driver};
 
 /// The number of the index that is an extensible array: used where one axis is unlimited.
 const EXTENSIBLE_ARRAY: c_int = 4;
-/// How the library says that a chunk was never stored.
+/// Address by which the library marks a chunk that was never written.
 const NOT_STORED: [&str; 3] =
     ["chunk address isn't defined", "storage is not initialized", "chunk storage is not allocated"];
 
-/// Place of one chunk.
+/// Location of one chunk in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct ChunkLocation {
     /// Byte in the file.
@@ -85,7 +85,7 @@ impl Object {
         }
     }
 
-    /// How the list of chunks counts axes.
+    /// Returns the axis order of the list of chunks.
     fn listing_order(&self, chunk: &[u64]) -> Result<ListingOrder> {
         let mut kind: c_int = -1;
         // SAFETY: a valid data set; the kind is written as a plain number, valid whatever it is.
@@ -104,10 +104,10 @@ impl Object {
     }
 }
 
-/// How a list of chunks counts axes.
+/// Axis order of a list of chunks.
 #[derive(Debug)]
 enum ListingOrder {
-    /// As the data set has them.
+    /// Axis order of the data set.
     Plain,
     /// Stored with the unlimited axis slowest, but counted as if it were in its own place.
     Swizzled {
@@ -118,7 +118,7 @@ enum ListingOrder {
 }
 
 impl ListingOrder {
-    /// Puts right what the library told; `None` where that makes no sense.
+    /// Converts a position of the list to one of the data set; `None` if it is impossible.
     fn restore(&self, position: &mut [u64]) -> Option<()> {
         let Self::Swizzled { unlimited, counts } = self else { return Some(()) };
         // The library counts up in C order, and never gets to the axes in front of the unlimited one.

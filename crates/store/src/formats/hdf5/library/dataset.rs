@@ -28,13 +28,13 @@ use super::Object;
 use super::calls::{Handle, check, locked};
 use super::datatype::{Datatype, PaddedBits, TextEnd};
 
-/// Most axes HDF5 knows.
+/// Most axes of an HDF5 data set; HDF5's own limit.
 pub(super) const MAX_RANK: usize = 32;
-/// Most filters of a pipeline; HDF5's own limit.
+/// Most filters of an HDF5 pipeline; HDF5's own limit.
 const MAX_PIPELINE_FILTERS: usize = 32;
-/// Most parameters of a filter that are kept.
+/// Most parameters of an HDF5 filter that are kept.
 const MAX_FILTER_PARAMETERS: usize = 32;
-/// Largest element whose fill value is kept, bytes: the description of a file holds one for each data set.
+/// Largest element whose fill value is kept, bytes: the description of an HDF5 file holds one for each data set.
 const MAX_ELEMENT_BYTES: u64 = MAX_TEXT_BYTES;
 /// The largest size of an axis that may grow without end.
 pub(super) const UNLIMITED: u64 = u64::MAX;
@@ -43,22 +43,22 @@ const BYTE: DType = DType::native(ElementType::U8);
 /// The address of what has no place in the file.
 const UNDEFINED_ADDRESS: u64 = u64::MAX;
 
-/// How a data set is stored.
+/// Storage layout of a data set (HDF5's `H5D_layout_t`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) enum DatasetLayout {
-    /// Within the object's header.
+    /// Within the object header.
     Compact,
-    /// In one piece.
+    /// Contiguous in the file.
     Contiguous,
-    /// In other files.
+    /// In external files.
     External,
     /// In chunks of this many elements per axis.
     Chunked(Vec<u64>),
-    /// Put together from other data sets.
+    /// Virtual data set: mapped from other data sets.
     Virtual,
 }
 
-/// How the texts of a data set are stored.
+/// Storage of the strings of a data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) enum TextForm {
     /// Strings of one length, with the bytes of a string along an axis that the file does not have.
@@ -95,7 +95,7 @@ pub(in super::super) struct DatasetInfo {
     pub(in super::super) padded: Option<PaddedBits>,
     /// Elements are texts; those of one length are described as bytes, along one more axis.
     pub(in super::super) text: Option<TextForm>,
-    /// How many axes at the end of the shape lie within what the file calls an element.
+    /// Number of axes at the end of the shape that lie within one element of the file (array data types and fixed strings).
     pub(in super::super) inner_axes: usize,
     /// Elements that are a part of what the file calls an element: how long that is, and where in it.
     pub(in super::super) within: Option<(usize, usize)>,

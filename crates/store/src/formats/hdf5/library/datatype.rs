@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use super::super::hexadecimal;
 use super::calls::{Handle, locked};
 
-/// Most members of a compound that are looked at, those of members counted.
+/// Most members of an HDF5 compound that are read; members of nested compounds count too.
 const MAX_COMPOUND_MEMBERS: usize = 256;
-/// Deepest compound in compounds.
+/// Deepest nesting of HDF5 compounds.
 const MAX_NESTED: usize = 8;
 
-/// One number of a compound.
+/// Member of a compound that is a number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) struct CompoundMember {
     /// Names of compounds within compounds are joined by dots.
@@ -86,7 +86,7 @@ impl TextEnd {
     }
 }
 
-/// Type of one element.
+/// Data type of one element.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) enum Datatype {
     /// A number whose stored form is an IEEE 754 or two's complement one without padding.
@@ -100,7 +100,7 @@ pub(in super::super) enum Datatype {
         #[serde(with = "hexadecimal")]
         values: Vec<u8>,
     },
-    /// As many numbers as these sizes say, C order.
+    /// Numbers in an array of this shape, C order.
     Array(DType, Vec<u64>),
     /// Numbers of several types. `others` are members that are no numbers, with what they are.
     Compound { size_bytes: usize, members: Vec<CompoundMember>, others: Vec<(String, String)> },
@@ -112,7 +112,7 @@ pub(in super::super) enum Datatype {
     Reference,
     /// Lists of references, as netCDF-4 writes them for dimensions.
     ReferenceList,
-    /// Anything else, named for people.
+    /// Description of any other type.
     Other(String),
 }
 
@@ -333,7 +333,7 @@ fn add_members(
     }
 }
 
-/// As a compound of a real and an imaginary part.
+/// Describes a complex number as a compound of a real and an imaginary part.
 fn complex(datatype: &Handle, size_bytes: usize) -> Datatype {
     // SAFETY: as in `enumeration`.
     let base = Handle::new("give the parts of complex numbers", || unsafe { H5Tget_super(datatype.0) });
@@ -365,7 +365,7 @@ fn array_of(datatype: &Handle) -> Datatype {
     }
 }
 
-/// For people.
+/// Describes the type in error messages.
 impl fmt::Display for Datatype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -28,7 +28,7 @@ const CLASS_VERSION: c_uint = 1;
 /// Most bytes of one read that may lie beyond the end of the file: the library guesses how long some headers
 /// are.
 const MAX_BEYOND_BYTES: usize = 64 << 10;
-/// Largest file: what a signed offset can say.
+/// Largest file size: the largest signed offset.
 const MAX_ADDRESS: haddr_t = i64::MAX as u64;
 
 /// The file that is being opened; set only while the lock is held, so that nothing else can be opened.
@@ -41,13 +41,13 @@ static FAILURE: Mutex<Option<Error>> = Mutex::new(None);
 /// Place of the last read of elements. Set only while the lock is held; while it is set, no elements are read.
 static PROBED: Mutex<Option<ProbedRange>> = Mutex::new(None);
 
-/// First byte and number of bytes of what was asked for; nothing yet.
+/// First byte and number of bytes of the last read; `None` before the first read.
 type ProbedRange = Option<(u64, u64)>;
 
 /// The library's number of reads of elements, as opposed to what describes them.
 const ELEMENTS: c_int = 3;
 
-/// A function that this driver does without.
+/// Optional function that this driver does not implement.
 type AbsentFunction = Option<unsafe extern "C" fn()>;
 
 /// The library's class of drivers, version 1, as its headers declare it. (The bindings lack its first field.)
@@ -137,7 +137,7 @@ struct OpenFile {
     length_bytes: usize,
 }
 
-/// Why the file could not be read since this was last asked.
+/// Takes the last error of a read of the file, if there was one since the last call.
 pub(super) fn take_failure() -> Option<Error> {
     FAILURE.lock().take()
 }

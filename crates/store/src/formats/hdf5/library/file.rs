@@ -20,7 +20,7 @@ use super::calls::{Handle, check};
 use super::driver;
 use crate::FileBytes;
 
-/// Longest target of a soft or external link that is followed, bytes.
+/// Longest target of a soft or external link of HDF5 that is followed, bytes.
 const MAX_LINK_BYTES: usize = 4096;
 
 /// An open file.
@@ -113,7 +113,7 @@ impl Object {
         }
     }
 
-    /// Its token.
+    /// Returns the token of the object.
     pub(in super::super) fn token(&self) -> Result<ObjectToken> {
         let mut info = std::mem::MaybeUninit::<H5O_info2_t>::uninit();
         // SAFETY: a valid object and room for the result.

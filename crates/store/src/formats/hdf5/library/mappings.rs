@@ -16,7 +16,7 @@ use super::Object;
 use super::calls::{Handle, check, locked};
 use super::dataset::{MAX_RANK, extents};
 
-/// Longest name of a file or data set that is followed, bytes.
+/// Longest name of a source file or data set of a virtual data set, bytes.
 const MAX_SOURCE_NAME_BYTES: usize = 4096;
 
 /// Elements that are picked on one axis: `count` times `block` elements, `stride` apart. One of both may be
@@ -29,7 +29,7 @@ pub(in super::super) struct HyperslabAxis {
     pub(in super::super) block: u64,
 }
 
-/// Which elements of a data set are meant.
+/// Selection of elements of a data set (HDF5's dataspace selection).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum DataspaceSelection {
     All,
@@ -39,7 +39,7 @@ pub(in super::super) enum DataspaceSelection {
     Irregular,
 }
 
-/// One part of a virtual data set.
+/// Mapping of a virtual data set: target selection, source file, source data set and source selection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct VirtualMapping {
     pub(in super::super) target: DataspaceSelection,

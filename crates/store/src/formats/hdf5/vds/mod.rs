@@ -17,14 +17,14 @@ use super::library::{
 };
 use super::links;
 
-/// Most sources of one virtual data set.
+/// Most sources of one virtual data set of HDF5.
 pub(super) const MAX_SOURCES: usize = 16_384;
-/// Virtual data sets in virtual data sets.
+/// Deepest nesting of virtual data sets as sources of virtual data sets.
 const MAX_VIRTUAL_DEPTH: usize = 8;
 /// Stands for axes that follow their sources.
 const UNLIMITED: u64 = u64::MAX;
 
-/// A data set that others take parts of.
+/// Source data set of virtual data sets.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SourceDataset {
     pub(super) id: ObjectId,
@@ -33,10 +33,10 @@ pub(super) struct SourceDataset {
     pub(super) parts: Option<Arc<Vec<VirtualPart>>>,
 }
 
-/// One part: elements of a source and where they go.
+/// Part of a virtual data set: elements of a source and their position in the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct VirtualPart {
-    /// In the list of sources.
+    /// Index in the list of sources.
     source: usize,
     /// The first element of each axis of the source.
     start: Vec<u64>,
@@ -44,7 +44,7 @@ pub(super) struct VirtualPart {
     axes: Vec<VirtualPartAxis>,
 }
 
-/// One axis of a part.
+/// One axis of a [`VirtualPart`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct VirtualPartAxis {
     target: HyperslabSteps,

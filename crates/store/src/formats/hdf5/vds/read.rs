@@ -11,7 +11,7 @@ use crate::formats::common::chunked::{ChunkPart, for_each_chunk};
 /// Reads a selection of a virtual data set of `shape`.
 ///
 /// # Errors
-/// Those of reading the sources; `Cancelled`.
+/// Errors of reading the sources; `Cancelled`.
 pub(in super::super) fn read_parts(
     hdf5: &Hdf5,
     stored: &Hdf5Array,
@@ -60,7 +60,7 @@ fn read_tile(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CopyRun {
     first: usize,
-    /// From one to the next among the wanted ones, and in the source.
+    /// Distances from one element to the next: among the selected ones, and in the source.
     first_step: usize,
     source: u64,
     source_step: u64,
