@@ -1,9 +1,9 @@
-//! Checks of the promises of [`Source`]; every implementation runs them in its tests.
+//! Checks of the contract of [`Source`]; every implementation runs them in its tests.
 //!
-//! [`check_source`] runs all of them; each is also a function of its own. They look at no clock and need no
-//! particular executor, but sources with threads or timers need theirs. They panic with what was expected and
-//! found, like a test. Sources of any size can be checked: of large levels a spread of blocks is taken.
-//! [`MemorySource`] is the smallest source there is, with scripted faults, for the tests of wrappers.
+//! [`check_source`] runs all of them; each is also a function of its own. They use no clock and need no particular executor, but
+//! sources with threads or timers need theirs. They panic with the expected and the found value, like a test. Sources of any size can
+//! be checked: of large levels some blocks are checked, evenly spread. [`MemorySource`] is the smallest source, with scripted faults,
+//! for the tests of wrappers.
 
 mod memory;
 

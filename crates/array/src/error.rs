@@ -1,6 +1,5 @@
-//! The one error of the project. It crosses every stage and the wire unchanged:
-//! a stable kind, whether trying again can help, a sentence for people, and the
-//! places it passed through.
+//! Error type of the project. It crosses every stage and the wire unchanged: a stable kind, whether a retry can help, a message for
+//! people, and the operations that it passed through.
 
 use std::fmt;
 

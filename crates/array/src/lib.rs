@@ -1,8 +1,8 @@
-//! Data model: element types, axes, selections, levels, blocks, wants, targets, errors, and the [`Source`]
-//! trait through which every stage of the data path gives blocks to the next.
+//! Data model: element types, axes, selections, levels, blocks, wants, targets, errors, and the [`Source`] trait through which every
+//! stage of the data path gives blocks to the next.
 //!
-//! This crate is pure: no sockets, files, clocks, threads or randomness. It never decodes a format and
-//! never draws. Read [`Dataset`] first, then [`Source`].
+//! This crate is pure: no sockets, files, clocks, threads or randomness. It never decodes a format and never draws. Read [`Dataset`]
+//! first, then [`Source`].
 //!
 //! Order of axes: C order, last axis fastest, `[t, z, y, x]` where an array has these axes.
 

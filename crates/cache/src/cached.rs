@@ -1,11 +1,10 @@
-//! [`Cached`]: a source that remembers the blocks of another.
+//! [`Cached`]: a source that keeps the blocks of another source.
 //!
-//! One task (`task.rs`) owns the table; this file is what askers see. A call is handed over through an inbox
-//! that is bounded in wants, and answered through a channel with room for each of its wants, so the task never
-//! waits for a slow asker.
+//! One task (`task.rs`) owns the table; this file is the interface of callers. A call is passed through an inbox that is bounded in wants,
+//! and answered through a channel with room for each of its wants, so the task never waits for a slow caller.
 //!
-//! Reads of a few blocks that are all here are served from them; any other read goes to the inner source as it
-//! is, because that knows best how to read exactly these elements, and a read of much would only flush the cache.
+//! Reads of a few blocks that are all in the cache are served from them; any other read goes to the inner source unchanged, since that
+//! source reads these elements best, and a large read would only flush the cache.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

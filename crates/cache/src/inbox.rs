@@ -1,5 +1,4 @@
-//! Inbox of the cache's task. Any thread can put calls, peeks and notices of freed memory into it without
-//! waiting.
+//! Inbox of the cache's task. Any thread can put calls, look-ups and notices of freed memory into it without waiting.
 
 use std::sync::Arc;
 

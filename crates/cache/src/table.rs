@@ -1,7 +1,7 @@
-//! The block table: which blocks are here, asked for, or wanted; pure.
+//! Block table: the blocks that are cached, requested or wanted; pure.
 //!
-//! [`CacheTable::step`] is the only mutation. It takes an event and returns actions, in order; whoever owns the table
-//! carries them out. See the folder's README for the states and the invariants. Not here: contents, tasks, clocks.
+//! [`CacheTable::step`] is the only mutation. It takes an event and returns actions, in order, which the owner of the table carries out.
+//! See the folder's README for the states and the invariants. Not here: contents, tasks, clocks.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,7 +1,7 @@
-//! The cache's task: owns the table, carries out its actions, and feeds it with what happens.
+//! Task of the cache: owns the table, carries out its actions, and passes events to it.
 //!
-//! It awaits five things: mail, changes of wants, answers of the inner source, its description, and, while blocks
-//! wait for room, the time to look again. Nothing here decides about blocks; that is the table.
+//! It awaits five things: the inbox, changes of wants, answers of the inner source, its description, and, while blocks wait for room, a
+//! timer. The table alone decides about blocks.
 
 use std::collections::HashMap;
 use std::pin::Pin;

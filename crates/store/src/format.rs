@@ -1,8 +1,8 @@
-//! Interface that a file format implements: blocking reads of exact selections of stored levels.
+//! Interface of file formats: blocking reads of exact selections of stored levels.
 //!
-//! `FormatSource` turns any [`Format`] into an [`array::Source`]: it cuts requests into blocks, runs
-//! them by priority on a bounded number of threads, looks at the cancel flag between pieces and computes each
-//! block's value range. So a format is synchronous and only turns bytes into elements.
+//! `FormatSource` turns any [`Format`] into an [`array::Source`]: it cuts requests into blocks, runs them by priority on a
+//! bounded number of threads, checks the cancel flag between pieces and computes the value range of each block. So a format is
+//! synchronous and only turns bytes into elements.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

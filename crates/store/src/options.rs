@@ -1,4 +1,4 @@
-//! Options of opening, with the progress of long work that they tell.
+//! Options of opening, and the progress of long work.
 
 use std::fmt;
 use std::path::PathBuf;

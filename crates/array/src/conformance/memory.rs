@@ -1,4 +1,4 @@
-//! A source that holds its arrays in memory, with a gate and scripted faults, for tests.
+//! Source that holds its arrays in memory, with a gate and scripted faults, for tests.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,11 +1,11 @@
 //! Attributes: metadata of a file besides its arrays, with the structure and the types that the file gives them.
 //!
-//! They come from two kinds of files. NetCDF, HDF5 and similar formats store typed numbers, and the type matters to readers
-//! (a scale in single precision gives values in single precision). JSON, as in Zarr, has numbers without a type, and also
-//! booleans, null, lists and maps. Both survive unchanged in descriptions on the wire and in files that are written.
+//! There are two kinds of files. NetCDF, HDF5 and similar formats store typed numbers, and the type matters to readers (a scale in
+//! single precision gives values in single precision). JSON, as in Zarr, has numbers without a type, and also booleans, null, lists
+//! and maps. Both are kept unchanged in descriptions on the wire and in files that are written.
 //!
-//! A description uses plain JSON where that is unambiguous: texts, numbers that doubles hold, lists of either. The
-//! rest is an object with the fields `type` and `value`: see [`Attribute`].
+//! A description uses plain JSON if it is unambiguous: texts, numbers that doubles represent, lists of either. Other values are
+//! objects with the fields `type` and `value`: see [`Attribute`].
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Axes: names, kinds, units and where the samples lie along them.
+//! Axes: names, kinds, units and positions of the samples along them.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Descriptions: what a source holds. A value, immutable once given.
+//! Descriptions of data sets: values that are immutable once made.
 
 use std::fmt;
 

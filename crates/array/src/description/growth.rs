@@ -1,4 +1,4 @@
-//! Growth: whether a data set is an earlier one with elements appended along one axis.
+//! Growth: tests whether a data set is an earlier one with elements appended along one axis.
 
 use crate::{ArrayInfo, Dataset};
 

@@ -1,4 +1,4 @@
-//! Layout of arrays in their file: not needed for reading, but for writing an equal file.
+//! Storage of arrays in their file: not needed for reading, but for writing an equal file.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Blocks: the unit of caching and of transfer.
+//! Blocks: the unit of caching and transfer.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

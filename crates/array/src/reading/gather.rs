@@ -1,8 +1,7 @@
-//! Reading a selection out of blocks, for sources that have no more direct way.
+//! Reads of a selection from blocks, for sources that have no more direct way.
 //!
-//! Bounded: at most [`WINDOW_BLOCKS`] blocks are wanted at a time, whatever the selection's size; the
-//! target is cut lazily, depth first. Blocks that the source does not cover are an error here, since a read
-//! promises exact elements.
+//! The work is bounded: at most [`WINDOW_BLOCKS`] blocks are wanted at a time, whatever the size of the selection; the target is cut
+//! lazily, depth first. Blocks that the source does not cover are an error here, since a read returns exact elements.
 
 use std::collections::HashMap;
 use std::sync::Arc;

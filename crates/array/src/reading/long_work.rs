@@ -1,8 +1,8 @@
 //! Progress of long work behind a source, for display.
 //!
-//! A value that the one who opens a source makes and keeps a clone of: whoever does the work writes into it, a
-//! viewer looks at it. It is no event stream: nobody is woken, and looking costs a lock and a few words, so a viewer
-//! looks as often as a person reads, say twice a second while a picture is incomplete.
+//! A value that the opener of a source makes and keeps a clone of: the worker writes into it, and a viewer polls it. It is not an event
+//! stream: no task is woken, and polling costs a lock and a few words, so a viewer polls about twice a second while a picture is
+//! incomplete.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

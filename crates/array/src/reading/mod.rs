@@ -1,4 +1,4 @@
-//! Reading: which elements are wanted, by whom, and where they go.
+//! Reading: wanted elements, their priorities, and the targets that they are written to.
 
 pub(crate) mod block;
 pub(crate) mod gather;

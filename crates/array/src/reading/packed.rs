@@ -1,4 +1,4 @@
-//! A stored chunk in the form in which it rests, for receivers that undo it themselves.
+//! Stored chunk in its compressed form, for receivers that decompress it themselves.
 
 use bytes::Bytes;
 

@@ -1,8 +1,7 @@
-//! Selections: which elements of an array are meant.
+//! Selections of elements of an array.
 //!
-//! [`Selection`] is the exact form that travels: start, count and positive step per axis.
-//! [`Indexing`] is the form people write (`u[0:10, ::2, 3, ::-1]`, numpy's rules); resolved
-//! against a shape it gives a selection plus which axes to reverse and which to drop.
+//! [`Selection`] is the exact form, which is sent: start, count and positive step per axis. [`Indexing`] is the form that people write
+//! (`u[0:10, ::2, 3, ::-1]`, numpy's rules); resolved against a shape it gives a selection plus the axes to reverse and to drop.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! The `Source` trait: everything that can give blocks of an array.
+//! `Source` trait: everything that can give blocks of an array.
 //!
-//! A format on disk, a cache, a remote server, a running simulation, a stitched set of files. A source can
-//! wrap a source; a wrapper forwards every method, so the trait has no defaults to fall back to by oversight. Where a
-//! method has one, it gives the same answers, only slower.
+//! Examples are a format on disk, a cache, a remote server, a running simulation, a concatenated set of files. A source can wrap a
+//! source; a wrapper forwards every method, so the trait has no defaults that a wrapper could use by mistake. A method that has a
+//! default gives the same answers with it, only slower.
 
 use std::sync::Arc;
 

@@ -1,14 +1,14 @@
-//! Targets: where the elements of a read land.
+//! Targets: the memory that the elements of a read are written to.
 //!
-//! A target is owned and reference-counted, with strides and disjoint write [`Region`]s. Dropping the
-//! request therefore merely detaches: a decoder that still writes keeps the buffer alive, and the last
-//! writer releases it. (A borrowed buffer would be unsound under threads and asynchronous I/O.)
+//! A target is owned and reference-counted, with strides and disjoint write [`Region`]s. Dropping the request therefore only detaches
+//! it: a decoder that still writes keeps the buffer alive, and the last writer releases it. (A borrowed buffer would be unsound under
+//! threads and asynchronous I/O.)
 //!
-//! This is the only file of the crate with `unsafe`: regions of one buffer are written from several
-//! threads. What makes it sound: a region is never cloned, regions are only made by cutting one region
-//! along its axes (so they are disjoint by construction), and the bytes are read only when no region is left. A region
-//! that was lent ([`Region::lend`]) comes back only after everything cut from it is gone, which its lease counts. Of
-//! memory that many results share ([`Target::many`]) each one's bytes are read when its own regions are gone.
+//! This is the only file of the crate with `unsafe`: regions of one buffer are written from several threads. It is sound because a
+//! region is never cloned, regions are only made by cutting one region along its axes (so they are disjoint by construction), and the
+//! bytes are read only when no region is left. A region that was lent ([`Region::lend`]) comes back only after everything cut from it is
+//! dropped, which its lease counts. If many results share memory ([`Target::many`]), the bytes of each are read when its own regions
+//! are dropped.
 #![expect(unsafe_code, reason = "disjoint regions of one buffer are written in parallel")]
 
 use std::alloc::{Layout, alloc_zeroed};

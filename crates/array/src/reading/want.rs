@@ -1,9 +1,8 @@
-//! Wants: a block or a read that somebody waits for, with a handle that can still change its mind.
+//! Wants: requests for a block or a read, with a handle that can change or cancel them.
 //!
-//! [`want`] makes a pair: the [`Want`] goes down the path to whoever fetches, the [`WantHandle`] stays
-//! with whoever asked. Priority and deadline can be changed while it is queued or under way; dropping
-//! the handle cancels. A wrapper that joins several askers keeps its own pair downwards and sets the
-//! highest priority of those that wait.
+//! [`want`] makes a pair: the [`Want`] goes to the source that fetches, the [`WantHandle`] stays with the caller. Priority and deadline
+//! can be changed while the want is queued or under way; dropping the handle cancels it. A wrapper that merges several callers makes its
+//! own pair for the inner source and sets the highest priority of its callers.
 
 use std::cmp::Ordering;
 use std::pin::pin;

@@ -1,7 +1,7 @@
 //! Dates of CF's calendars (conventions, section 4.4.1) as numbers of seconds, for selecting samples by date.
 //!
-//! A moment is seconds since the epoch of its axis, and so as exact as the axis's own values: seconds since the year 0 would not
-//! tell microseconds from one another.
+//! A moment is seconds since the epoch of its axis, and so as exact as the axis's own values: as seconds since the year 0, microseconds
+//! could not be distinguished.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,6 +1,6 @@
-//! Times of files as dates: numbers of `hours since 1900-01-01` and their like (CF conventions, section 4.4).
+//! Dates of the times of files: numbers of `hours since 1900-01-01` and the like (CF conventions, section 4.4).
 //!
-//! Calendars that are called Gregorian give dates only since 1582, where all programs agree; other times stay numbers.
+//! Gregorian calendars give dates only since 1582, where all programs agree; earlier times stay numbers.
 //! [`calendar`](crate::time::calendar) has the arithmetic of all calendars.
 
 pub mod calendar;

@@ -1,10 +1,9 @@
-//! Decoding: from elements as stored to the values that are meant.
+//! Decoding of stored elements to their values.
 //!
-//! The steps are those of xarray's `decode_cf`, so that every value is the same to the last bit: the stored element is
-//! cast to the type of the output, compared with the missing values (which may be of any type), multiplied, and added to;
-//! after each step it is rounded to the output's type. netCDF4 gives the same values except those that it masks by
-//! default (its default fill values, the valid range), which are values here. It never decompresses: that is the
-//! format's work.
+//! The steps are those of xarray's `decode_cf`, so that every value is the same to the last bit: the stored element is cast to the output
+//! type, compared with the missing values (which may be of any type), multiplied by the scale, and added to the offset; after each step it
+//! is rounded to the output type. netCDF4 gives the same values except those that it masks by default (its default fill values, the valid
+//! range), which are values here. Decompression is the work of the format.
 
 use half::f16;
 

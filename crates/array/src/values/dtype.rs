@@ -1,4 +1,4 @@
-//! Element types: what one value is and in which byte order it is stored.
+//! Element types: the type of one value and its byte order.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
-//! The Rust types behind the element types, for kernels that run over every element of a block.
+//! Rust types of the element types, for kernels that run over every element of a block.
 //!
-//! [`with_element!`](crate::with_element) turns an [`ElementType`] known at run time into a Rust type once per
-//! block, so that the loop over the elements is compiled for that type. Booleans are bytes here.
+//! [`with_element!`](crate::with_element) turns an [`ElementType`] known at run time into a Rust type once per block, so that the loop
+//! over the elements is compiled for that type. Booleans are bytes here.
 
 use half::f16;
 

@@ -1,9 +1,8 @@
-//! Floats in descriptions: when two are the same, and how NaN and infinities are written in JSON.
+//! Floats in descriptions: their equality, and NaN and infinities in JSON.
 //!
-//! Descriptions are compared and sent as a whole, and may contain NaN: the fill value that xarray writes, or a missing
-//! coordinate. So equality here is identity, not arithmetic: NaN equals NaN, whatever its payload
-//! (JSON has one NaN), and 0 is not -0. Whether a stored value *is* a fill value is another question: see
-//! [`Decoding::is_missing`](crate::Decoding::is_missing).
+//! Descriptions are compared and sent as a whole, and may contain NaN: the fill value that xarray writes, or a missing coordinate. So
+//! equality here is identity, not arithmetic: NaN equals NaN, whatever its payload (JSON has one NaN), and 0 is not -0. Equality of a
+//! stored value with a fill value is another test: see [`Decoding::is_missing`](crate::Decoding::is_missing).
 
 use std::fmt;
 

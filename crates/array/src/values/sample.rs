@@ -1,7 +1,7 @@
-//! Distribution of values of any magnitude: a sorted sample, picked evenly.
+//! Distribution of values of any magnitude: a sorted sample, chosen evenly.
 //!
-//! A histogram of equal bins is useless where one value of 1e30 lies among values around 1, or where values span twenty powers of ten;
-//! quantiles of a sample are not. The places of values alone decide which are picked, so the sample does not depend on the order in
+//! A histogram of equal bins is useless if one value of 1e30 lies among values around 1, or if values span twenty powers of ten;
+//! quantiles of a sample are not. The positions of values alone decide which are chosen, so the sample does not depend on the order in
 //! which blocks arrive.
 
 use crate::{DType, Decoding, Element, Error, Result, elements, with_element};

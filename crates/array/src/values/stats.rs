@@ -1,8 +1,8 @@
-//! Statistics of decoded values: count, extremes, mean and a histogram, gathered in one pass and mergeable.
+//! Statistics of decoded values: count, extremes, mean and a histogram, computed in one pass and mergeable.
 //!
-//! The histogram needs no range beforehand: its bins are a power of two wide and lie at multiples of that
-//! width; when a value falls outside, neighboring bins are joined until it fits. So the result does not
-//! depend on the order in which blocks arrive, and integers of a small range get one bin each.
+//! The histogram needs no range beforehand: the width of its bins is a power of two, and their edges are multiples of it; when a value
+//! falls outside, neighboring bins are merged until it fits. So the result does not depend on the order in which blocks arrive, and
+//! integers of a small range get one bin each.
 
 use serde::{Deserialize, Serialize};
 

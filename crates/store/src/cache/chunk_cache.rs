@@ -1,7 +1,7 @@
-//! Decoded chunks kept for the block beside the one that was asked for.
+//! Cache of decoded chunks: a chunk that several blocks touch is decoded once.
 //!
-//! Each is decoded by one thread while others wait for it. What they take is room of the [`Scratch`] budget; the ones
-//! longest unused leave when somebody needs their room. It knows neither files nor codecs.
+//! Each chunk is decoded by one thread while others wait for it. Decoded chunks are charged to the [`Scratch`] budget; the least
+//! recently used ones are evicted when their memory is needed. This module knows neither files nor codecs.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;

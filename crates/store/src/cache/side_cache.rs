@@ -1,10 +1,10 @@
-//! The side cache: a directory for what is worth keeping between runs (made levels, restart points of gzip files).
+//! Side cache: a directory for data that are kept between runs (made levels, restart points of gzip files).
 //!
-//! Never beside the data. Only its own folders are looked at, and only its own files are ever deleted: the directory may be
-//! one in which other things lie. Only entries that this user wrote are believed. Entries are keyed by the data set's identity, so a changed file never finds old ones;
-//! checked when read, so a damaged one is simply not there; written to a temporary name and renamed, so a
-//! reader never sees half of one. Anybody may delete anything in it at any time. Several, also of other processes, may
-//! share a directory and its limit. Blocking.
+//! The directory never lies beside the data. Only its own folder is read, and only its own files are deleted: the directory may
+//! contain other files. Entries of other users are ignored. Entries are keyed by the identity of the data set, so a changed file
+//! never finds old ones. They have a checksum, so a damaged entry counts as missing, and are written to a temporary name and
+//! renamed, so a reader never sees a partial one. Any entry may be deleted at any time. Several caches, also of other processes,
+//! may share a directory and its limit. All calls are blocking.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};

@@ -1,8 +1,7 @@
-//! FreeSurfer's volumes and surfaces: `.mgh`, and `.mgz`, which is the same packed by gzip. Always big-endian.
+//! FreeSurfer's volumes and surfaces: `.mgh`, and `.mgz`, which is the same file compressed by gzip. Always big-endian.
 //!
-//! The fastest axis is named first; descriptions here name it last, which is nibabel's data transposed. World space is RAS,
-//! in millimeters, as nibabel makes it of the header. What follows the voxels (times of repetition, the scanner's words) is
-//! not read.
+//! The fastest axis is named first; descriptions here name it last, which is nibabel's data transposed. World space is RAS, in
+//! millimeters, as nibabel computes it from the header. Data after the voxels (repetition times, tags of the scanner) are not read.
 
 use std::sync::Arc;
 

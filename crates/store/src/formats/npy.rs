@@ -1,8 +1,8 @@
-//! numpy's `.npy` files: a short header that is a Python dictionary, then the elements.
+//! NumPy's `.npy` files (NumPy Enhancement Proposal 1): a short header that is a Python dictionary, then the elements.
 //!
-//! Arrays in Fortran order are read as numpy reads them, their axes in the order of their shape. Complex numbers are two
-//! arrays, `NAME.r` and `NAME.i`. Bytes whose last axis has three or four elements are the colors of an image. Not read: structured types, Python objects, texts and dates. The format: NumPy
-//! Enhancement Proposal 1.
+//! Arrays in Fortran order are read as numpy reads them, their axes in the order of their shape. Complex numbers are two arrays,
+//! `NAME.r` and `NAME.i`. Bytes whose last axis has three or four elements are the colors of an image. Not supported: structured
+//! types, Python objects, strings and dates.
 
 use std::sync::Arc;
 

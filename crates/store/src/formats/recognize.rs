@@ -1,7 +1,7 @@
-//! Guesses the format of a path without opening it as data, for programs that look through whole folders.
+//! Recognition of the format of a path without opening it as data, for programs that scan folders.
 //!
-//! A file is told by its first bytes, else by how its name ends; a folder by the files that make it a data set. That is no
-//! promise that it can be opened.
+//! A file is recognized by its first bytes, else by the ending of its name; a folder by the files that make it a data set. A
+//! recognized path may still fail to open.
 
 use std::fs::File;
 use std::io::Read;

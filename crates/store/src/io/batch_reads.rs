@@ -1,6 +1,5 @@
-//! Small reads that are wanted at the same time: a storage thread makes many of them in one job, in the order in which
-//! they lie in the file, and tells of all of them at once; neighbors in a flat file come by one request. It knows no
-//! formats.
+//! Small reads that are wanted at the same time: a storage thread makes many of them in one job, in the order of their positions in
+//! the file, and reports all of them at once; neighbors in a flat file share one request. This module knows no formats.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;

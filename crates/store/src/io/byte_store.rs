@@ -1,7 +1,7 @@
-//! Sources of bytes: files read by position, with counted requests and detection of change.
+//! Sources of bytes: files read by position, with counted requests and detection of changes.
 //!
-//! Flat formats read from a [`ByteStore`]. A file is one; the decoded content of a gzip file is another.
-//! Nothing is cached here: the operating system does that.
+//! Flat formats read from a [`ByteStore`]. A file is one; the decompressed content of a gzip file is another. Nothing is cached here:
+//! the operating system caches files.
 
 use std::fs::{File, Metadata};
 use std::io::IoSliceMut;

@@ -1,4 +1,4 @@
-//! Reading of bytes: files by position, with fewer and larger requests, inside gzip files too.
+//! Reading of bytes: files by position, with fewer and larger requests, also inside gzip files.
 
 pub(crate) mod batch_reads;
 pub(crate) mod byte_store;

@@ -1,4 +1,4 @@
-//! Portions: a read cut into parts that fit a bounded scratch buffer, in C order. Each fills its own part of the target.
+//! Portions: a read cut into parts that fit a bounded buffer, in C order. Each portion fills its own part of the target.
 
 use array::{AxisRange, Region, Result, Selection};
 

@@ -1,8 +1,7 @@
-//! Small requests that follow one another: what comes next is told ahead, so that a disk has many of them in hand while a
-//! thread waits for one.
+//! Read-ahead of small requests: the next ones are announced, so that a disk serves many of them while a thread waits for one.
 //!
-//! A [`ByteStore`] decides what it does about it. A file is fetched only where it is not in memory already, which a few
-//! looks tell ([`is_far`]): telling costs data in memory next to nothing. Nothing here reads.
+//! A [`ByteStore`] decides about announced requests. A file is fetched only if it is not in memory already, which a few tests tell
+//! ([`is_far`]): announcing costs next to nothing for data in memory. Nothing is read here.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
-//! Small reads that lie next to each other in a file: one request brings the bytes of all of them.
+//! Small reads that lie next to each other in a file: one request fetches the bytes of all of them.
 //!
-//! A window is a stretch of a file in memory. It grows over the reads that come next as long as they follow in the order
-//! of the file with small gaps between them, which are read too: at most [`MAX_GAP_BYTES`] for each read.
+//! A window is a range of a file in memory. It grows over the next reads as long as they follow in the order of the file with small
+//! gaps between them, which are read too: at most [`MAX_GAP_BYTES`] for each read.
 
 use std::ops::Range;
 use std::sync::Arc;

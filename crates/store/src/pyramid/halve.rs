@@ -1,9 +1,8 @@
-//! Halving a dense box of voxels: the mean or the most frequent of each group of up to 2 x 2 x 2.
+//! Halving of a dense box of voxels: the mean or the most frequent value of each group of up to 2 x 2 x 2.
 //!
-//! Only voxels that exist count: neither missing nor NaN. A group without any keeps its first voxel as it
-//! is, which is missing or NaN too. Means of integers are exact and rounded half up (toward positive
-//! infinity); means of floats are summed in double precision. A mean that happens to be a missing value gives
-//! way to the first voxel that exists. Among the most frequent labels the smallest wins.
+//! Only present voxels count: neither missing nor NaN. A group without any keeps its first voxel, which is missing or NaN too. Means
+//! of integers are exact and rounded half up (toward positive infinity); means of floats are summed in double precision. If a mean
+//! equals a missing value, the first present voxel is used instead. Of equally frequent labels the smallest is used.
 
 use array::{DType, Decoding, Element, Meaning, elements, with_element};
 

@@ -1,9 +1,9 @@
-//! Makes blocks of levels: reads what they are made of, piece by piece, depth first, and halves it.
+//! Maker of the blocks of levels: reads finer data piece by piece, depth first, and halves them.
 //!
-//! A block is cut into pieces whose finer box is small; a piece reads that box (from the format, or from made blocks
-//! of the finer level, one after the other), halves it into its part of the block, and forgets it. So what is in
-//! hand is bounded: blocks begun at a time, times their pieces at a time, times the number of levels.
-//! A block that several want is made once; its work is as urgent as the most urgent of those.
+//! A block is cut into pieces whose finer box is small; a piece reads that box (from the format, or from made blocks of the finer
+//! level, one after the other), halves it into its part of the block, and releases it. So the memory in use is bounded: blocks made at
+//! a time, times their pieces at a time, times the number of levels. A block that several callers want is made once, with the highest
+//! of their priorities.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,12 +1,11 @@
-//! Coarser levels where a format stores none: made on demand, block by block, kept in the side cache.
+//! Coarser levels that a format does not store: made on demand, block by block, kept in the side cache.
 //!
-//! [`Levels`] is a source over a [`FormatSource`]. Stored levels pass through. Beyond the coarsest stored one it adds
-//! levels of half the size along the axes of space, until none of these is longer than 64 voxels: means, or the
-//! most frequent label (see `halve.rs` for what exactly). For arrays that lie flat in a file it also offers *sampled*
-//! levels of the same factors: every n-th voxel, one strided read per block, labeled as what they are, so that a first
-//! picture of a large file costs little. A mesh's level of *corners* of blocks, where a format gives one, comes last, after
-//! these. Nothing is made before somebody wants it; to have all levels made, want
-//! the blocks of the coarsest one with low priority.
+//! [`Levels`] is a source over a [`FormatSource`]. Stored levels pass through. After the coarsest stored one it adds levels of half
+//! the size along the axes of space, until none of these is longer than 64 voxels: means, or the most frequent label (`halve.rs` has
+//! the rules). For uncompressed arrays it also offers *sampled* levels of the same factors: every n-th voxel, one strided read per
+//! block, described as sampled, so that a first picture of a large file is cheap. The *corners* level of a mesh, if a format gives
+//! one, comes last, after these. Nothing is made before it is wanted; to have all levels made, want the blocks of the coarsest one
+//! with low priority.
 
 mod halve;
 mod level_maker;

@@ -1,4 +1,4 @@
-//! Which levels are added to a data set, and how each is made; computed from the description alone.
+//! Plan of the levels that are added to a data set, and of their origin; computed from the description alone.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A bounded number of slots, given to the most urgent of those that wait.
+//! Bounded number of slots, given to the most urgent of the waiting wants.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Counts the blocks of made levels, each once however often it is made or found, and tells viewers.
+//! Counts of the blocks of made levels, each block once, reported to viewers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

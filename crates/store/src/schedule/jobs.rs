@@ -1,4 +1,4 @@
-//! The two kinds of work that [`FormatSource`](crate::FormatSource) queues: one block, one piece of a read.
+//! Two kinds of work that [`FormatSource`](crate::FormatSource) queues: one block, and one piece of a read.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Order of reading: storage threads, what they do next, and the memory in which they do it.
+//! Scheduling of reads: storage threads, the order of their jobs, and their working memory.
 
 pub(crate) mod jobs;
 pub(crate) mod once;

@@ -1,7 +1,7 @@
 //! Value that is made at its first use, by one thread while the others wait.
 //!
-//! Remembered are what was made, and errors that would come again: those of the bytes themselves. After another error,
-//! of a disk for one, the next who asks tries again.
+//! The value is remembered, and errors that would recur: those of the bytes themselves. After another error, such as one of a disk,
+//! the next caller tries again.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! Small pieces of work on the storage threads, most urgent first, beside the reads of blocks.
+//! Small pieces of work on the storage threads, most urgent first, together with the reads of blocks.
 
 use array::{Error, Priority, Result, Urgency};
 use futures::channel::oneshot;

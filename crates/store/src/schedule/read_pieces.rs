@@ -1,7 +1,7 @@
-//! Cuts a large read into pieces that run side by side.
+//! Cuts a large read into pieces that run in parallel.
 //!
-//! Pieces follow stored chunks where there are any, and slow axes first, so that each piece reads whole
-//! stretches of the file and no chunk is decoded twice.
+//! Pieces follow stored chunks if there are any, and slow axes first, so that each piece reads contiguous ranges of the file and no
+//! chunk is decoded twice.
 
 use array::{ArrayInfo, AxisRange, Region, Result, Selection, cut_by_grid};
 

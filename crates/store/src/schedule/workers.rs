@@ -1,9 +1,9 @@
-//! The threads that wait for disks, shared by every source of the process.
+//! Storage threads, which wait for disks; shared by every source of the process.
 //!
-//! One queue; a free thread takes the most urgent job *at that moment* (urgencies are read again at each
-//! pick, so a want that was adjusted moves) and drops those that were withdrawn. Whoever has a job waits for a
-//! place in the queue, in order of arrival, so that one with many jobs does not keep the others out. What is
-//! queued can run: nobody holds a place while it waits for something else. Nothing here knows what a job reads.
+//! There is one queue; a free thread takes the most urgent job *at that moment* (urgencies are read again at each pick, so an adjusted
+//! want moves) and drops cancelled ones. A caller with a job waits for a permit of the queue, in order of arrival, so that one with
+//! many jobs does not starve the others. Every queued job can run: no job holds a permit while it waits for something else. This module
+//! does not know what a job reads.
 
 use std::cmp::Reverse;
 use std::num::NonZero;

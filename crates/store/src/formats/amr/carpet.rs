@@ -1,12 +1,12 @@
-//! Files of Carpet (Cactus): each component of a level is an array whose attributes say where it lies, and when.
+//! Files of Carpet (Cactus): each component of a level is an array whose attributes state its position and its time.
 //!
 //! A field is spread over several files, one for each process that wrote. Components overlap by their ghost zones
-//! (`cctk_nghostzones`, but for the faces of the domain, `cctk_bbox`), which may be older than the rest: there values are those
-//! of the component whose own they are. Values lie at vertices, or in the middle of cells, whose finer levels are then off by a
-//! fraction of a cell (`ioffset` of `ioffsetdenom`). Several iterations are an axis of time. Of a field's past time levels only
-//! the newest is shown.
+//! (`cctk_nghostzones`, except at the faces of the domain, `cctk_bbox`), whose values may be older than the rest: there the values
+//! of the component that owns the samples are used. Values are at vertices or at cell centers; the finer levels of cell centers
+//! are shifted by a fraction of a cell (`ioffset` of `ioffsetdenom`). Several iterations are an axis of time. Of the past time
+//! levels of a field only the newest is served.
 //!
-//! What attributes mean is told by Carpet's own `CarpetIOHDF5` (Schnetter, Hawley & Hawke, Class. Quantum Grav. 21, 2004).
+//! The attributes are defined by Carpet's `CarpetIOHDF5` (Schnetter, Hawley & Hawke, Class. Quantum Grav. 21, 2004).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

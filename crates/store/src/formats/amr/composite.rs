@@ -1,8 +1,8 @@
-//! One field of a mesh as an array with levels: what is read from which grid, and what is interpolated.
+//! Field of a mesh as an array with levels: reads from grids, and interpolation between them.
 //!
-//! Where a level has no grid its values are those of the next coarser one, interpolated linearly, so that nothing jumps
-//! where grids end; integers, which may be labels or flags, are those of the nearest coarser sample. Each element is read once, though grids overlap: the box that is asked for is cut along the grids that
-//! meet it, one after another.
+//! If a level has no grid at a position, its values are those of the next coarser level, interpolated linearly, so that there is
+//! no step at the end of a grid; integers, which may be labels or flags, take the value of the nearest coarser sample. Each
+//! element is read once, also if grids overlap: the requested box is cut along the grids that intersect it, one after another.
 
 use array::{
     AxisRange, DType, Element, ElementType, Error, PerAxis, Region, Result, Selection, Target, elements,

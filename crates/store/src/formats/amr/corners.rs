@@ -1,12 +1,13 @@
-//! A first look at a mesh: the values at the corners of its coarsest blocks, and nothing else of them.
+//! Preview level of a mesh: the values at the corners of its coarsest blocks only.
 //!
-//! Each block is taken for one cell that has eight values, those of its outermost samples; so a mesh of N blocks is seen by
-//! 8 N values, whatever their size. Samples lie on a lattice across the domain, as far apart as blocks usually are long. Where
-//! blocks are alike and tile the domain, as those of FLASH do, each sample is the corner of a block, and has that block's value:
-//! of blocks that meet there that of the first one. Elsewhere it lies in a block, and is interpolated linearly between its corners.
+//! Each block is treated as one cell with eight values, those of its outermost samples, so a mesh of N blocks needs 8 N values,
+//! whatever the size of the blocks. Samples lie on a lattice across the domain, whose spacing is the usual length of a block. If
+//! blocks have one size and tile the domain, as those of FLASH do, each sample is the corner of a block and has its value; if
+//! several blocks meet there, that of the first one. Elsewhere the sample lies in a block and is interpolated linearly between
+//! its corners.
 //!
-//! Worth its while only where the coarsest level of a mesh is itself large; else that is the first look. Blocks of finer
-//! levels do not take part: their corners would cost more than the coarsest level, and show no more.
+//! The level is made only if the coarsest level of a mesh is large; otherwise the coarsest level is the preview. Blocks of finer
+//! levels are not used: their corners would cost more than the coarsest level, and show no more.
 
 use array::{AxisRange, DType, Level, LevelOrigin, Region, Result, Selection, Target};
 

@@ -1,4 +1,4 @@
-//! Outputs of Enzo: a text file, `NAME.hierarchy`, tells of all grids, and HDF5 files hold a group for each.
+//! Outputs of Enzo: a text file, `NAME.hierarchy`, lists all grids, and HDF5 files have a group for each.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

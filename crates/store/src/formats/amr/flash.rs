@@ -1,4 +1,4 @@
-//! Files of FLASH: each field is one array of all blocks, beside arrays that say where the blocks lie.
+//! Files of FLASH: each field is one array of all blocks, and further arrays hold the positions of the blocks.
 //!
 //! Blocks of all levels are in the file; coarser ones hold means of finer ones.
 

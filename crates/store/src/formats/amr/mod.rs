@@ -1,15 +1,15 @@
 //! Block-structured adaptive meshes (AMR): grids of many resolutions as arrays with sparse levels.
 //!
-//! A layer over other formats: it finds in their descriptions which stored arrays are grids of one mesh, and gives each
-//! field as one array over the whole domain. Its levels are those of the mesh; a block that no grid of its level meets
-//! is not covered, its ancestor stands in.
+//! A layer over other formats: it finds in their descriptions the stored arrays that are grids of one mesh, and serves each field
+//! as one array over the whole domain. Its levels are those of the mesh; a block that no grid of its level intersects is not
+//! covered, and its ancestor is used instead.
 //!
 //! ```text
-//! flash     one array holds a field of all grids          carpet    attributes of each array say where it lies
-//! enzo      a text file says where grids lie              grids     where they lie, as levels of one domain
+//! flash     one array holds a field of all grids          carpet    attributes of each array state its position
+//! enzo      a text file lists the grids                   grids     positions of grids, as levels of one domain
 //! composite reading a level from its grids, and from coarser ones between them
-//! corners   a first look: the corners of blocks alone
-//! table     where grids lie, as an array beside the fields
+//! corners   preview level: the corners of blocks alone
+//! table     positions of the grids, as an array beside the fields
 //! ```
 
 mod carpet;

@@ -1,6 +1,6 @@
-//! Arrays stored in chunks: which chunks a selection touches, and which part of each.
+//! Arrays stored in chunks: the chunks that a selection touches, and the selected part of each.
 //!
-//! Shared by the formats that store chunks. It knows neither files nor codecs.
+//! Shared by the formats that store chunks. This module knows neither files nor codecs.
 
 use array::{AxisRange, Region, Result, Selection, c_strides};
 

@@ -1,4 +1,4 @@
-//! Small helpers with which formats write their descriptions.
+//! Helpers with which formats write their descriptions.
 
 use array::{
     Affine, ArrayInfo, Attribute, Attributes, Axis, AxisKind, Coordinates, DType, Decoding, ElementType,

@@ -1,8 +1,8 @@
-//! Arrays that lie flat in a file: any element is found by its offset.
+//! Uncompressed arrays whose elements are found by their offsets in a file.
 //!
-//! Reads of any selection become few requests: neighboring elements are read as one run, small gaps are read
-//! and thrown away, large gaps are skipped. Scratch memory is bounded whatever is asked. Shared by every format
-//! with uncompressed contiguous arrays; it knows nothing of headers or types.
+//! Reads of any selection become few requests: neighboring elements are read as one run, small gaps are read and discarded,
+//! large gaps are skipped. Working memory is bounded for any selection. Shared by every format with uncompressed contiguous
+//! arrays; this module knows nothing of headers or types.
 
 use std::ops::Range;
 

@@ -1,5 +1,4 @@
-//! A format whose arrays lie flat in byte stores: what NRRD, NIfTI, raw and NetCDF-3 files are once their
-//! headers are read.
+//! Format of uncompressed arrays in byte stores: NRRD, NIfTI, raw and NetCDF-3 files once their headers are read.
 
 use std::sync::Arc;
 

@@ -1,12 +1,11 @@
-//! Which arrays hold categories, not amounts: their coarser levels are modes, and nothing between two of their values means
-//! anything.
+//! Arrays of categories instead of quantities: their coarser levels are modes, and their values are not interpolated.
 //!
-//! A format says it where it can: the intent of NIfTI, `image-label` of OME-Zarr, `flag_values` of CF, the kinds of axes of
-//! CIFTI. Where none does, the name decides, for whole numbers over at least two axes of space that nothing scales and that
-//! have no units: one of the words that people and programs give to segmentations ([`WORDS`]). Values are not looked at. A
-//! test image, a phantom or a thresholded scan has few values and sharp borders as a segmentation has, and the values of a
-//! segmentation of neurons are many: a rule by values would be wrong about both, would have to unpack files before they are
-//! described, and servers of the same file could disagree. A person's word is above all of these ([`OpenOptions::meaning`]).
+//! A format states it if it can: the intent of NIfTI, `image-label` of OME-Zarr, `flag_values` of CF, the kinds of axes of
+//! CIFTI. Otherwise the name decides, for integers over at least two axes of space without scaling and without units: one of the
+//! usual words for segmentations ([`WORDS`]). Values are not examined. A test image, a phantom or a thresholded scan has few
+//! values and sharp borders as a segmentation has, and the values of a segmentation of neurons are many: a rule by values would
+//! fail for both, would have to decompress files before they are described, and servers of the same file could disagree. The
+//! choice of a person overrides all of these ([`OpenOptions::meaning`]).
 
 use std::sync::Arc;
 

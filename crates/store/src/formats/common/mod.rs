@@ -1,4 +1,4 @@
-//! Parts that several formats share.
+//! Modules that several formats share.
 
 pub(crate) mod cf;
 pub(crate) mod chunked;

@@ -1,4 +1,4 @@
-//! Shuffles undone: bytes of elements apart, or bits of elements apart.
+//! Inverse of the shuffle filters: bytes or bits of elements that are stored apart.
 
 /// Elements whose bits are put apart together.
 const GROUP: usize = 8;

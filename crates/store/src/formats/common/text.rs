@@ -1,4 +1,4 @@
-//! Descriptions of arrays of texts: the bytes of each text lie along the last axis.
+//! Descriptions of arrays of strings: the bytes of each string lie along the last axis.
 
 use array::{ArrayInfo, Axis, AxisKind, ByteOrder, DType, ElementType, Meaning};
 

@@ -1,4 +1,4 @@
-//! Which units lie on one scale: axes whose units do not are never drawn as if they did.
+//! Common scale of units: axes whose units have no common scale are not drawn to scale.
 
 /// Lengths in meters.
 const LENGTHS: &[(&[&str], f64)] = &[

@@ -1,7 +1,7 @@
-//! Places of the chunks of one data set: a list of all of them, checked, else looked up one by one.
+//! Locations of the chunks of one data set: a checked list of all of them, or look-ups one by one.
 //!
-//! A list is quick to make and needs no lock to be read, but it is a second opinion: elements are what the library's own
-//! look-up finds. So some of the list is compared with it, and a list that differs is not believed.
+//! A list is made quickly and is read without a lock, but the library's own reads use its look-up. So some entries of the list are
+//! compared with the look-up, and a list that differs is not used.
 
 use array::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! Describes what was found in a file as arrays: names, axes, attributes, decoding.
+//! Description of the objects of a file as arrays: names, axes, attributes, decoding.
 
 use std::collections::HashMap;
 

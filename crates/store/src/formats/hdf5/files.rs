@@ -1,7 +1,7 @@
-//! The files of one data set: the one that was opened, and those that its links and virtual data sets lead to.
+//! Files of one data set: the one that was opened, and those that its links and virtual data sets lead to.
 //!
-//! Names in files are foreign input: they may lead into the exported folder and below it only, after links of the file system
-//! are followed, and to a bounded number of files.
+//! Names in files are untrusted input: they may lead into the exported folder and below it only, after symbolic links are
+//! resolved, and to a bounded number of files.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Bytes as text of two hexadecimal digits each, which is half as long as a list of numbers.
+//! Bytes as text of two hexadecimal digits each, which is half as long as a JSON list of numbers.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,9 +1,8 @@
-//! Result of a walk through a file, kept for the next time: a file of many objects, such as the grids of a
-//! mesh, then opens sooner.
+//! Index of a file in the side cache: the result of the walk through it. A file of many objects, such as the grids of a mesh, then
+//! opens faster.
 //!
-//! The walk asks the C library for each object and each of its attributes. The side cache has all of it in
-//! one piece, under the identity of the file's state. Only descriptions are kept: positions of elements are
-//! still looked up in the file.
+//! The walk requests each object and each of its attributes from the C library. The side cache has all of them in one entry, under
+//! the identity of the state of the file. Only descriptions are kept: positions of elements are still looked up in the file.
 
 use array::Result;
 

@@ -1,4 +1,4 @@
-//! Follows links: paths through groups, soft links, and links to other files, up to a limit.
+//! Resolution of links: paths through groups, soft links, and links to other files, up to a limit.
 
 use super::files::{LinkError, LinkedFiles, ObjectId};
 use super::library::{LinkTarget, ObjectKind};

@@ -1,19 +1,19 @@
 //! HDF5 files, and NetCDF-4 files, which are HDF5 with conventions.
 //!
-//! The C library lists what is there and where chunks lie; elements are read and decoded without it wherever
-//! the filters allow (see `storage`), so its process-wide lock does not serialize reading. Values are given as
-//! stored, big-endian where the file is. What is no array of numbers is listed as left out. Other files are opened
-//! where links and virtual data sets lead to them, within the exported folder only, and never by the library.
+//! The C library lists the objects and the locations of chunks; elements are read and decoded without it wherever the filters allow
+//! (see `storage`), so its process-wide lock does not serialize reading. Values are served as stored, big-endian if the file is.
+//! Objects that are not arrays of numbers are listed as left out. Other files are opened if links and virtual data sets lead to them,
+//! within the exported folder only, and never by the library.
 //!
 //! ```text
-//! library/   unsafe: the C library behind safe calls
-//! walk       every name of groups and data sets, bounded    index   what it found, kept for the next time
-//! files, links   other files, and ways that lead there      vds     data sets put together from others
-//! netcdf     dimension names, hidden attributes       openpmd   axes of particle-mesh files
+//! library/   unsafe: safe interface of the C library
+//! walk       all names of groups and data sets, bounded     index     result of the walk in the side cache
+//! files, links   other files, and links to them             vds       virtual data sets
+//! netcdf     dimension names, hidden attributes             openpmd   axes of particle-mesh files
 //! coordinates   values of coordinate variables
-//! describe   all of it into the description of arrays
-//! storage    where elements lie, reading them         chunk_index   where chunks do, and whether that is true
-//! filters    undoing deflate, shuffle, ...        signature   the first bytes of a file
+//! describe   description of all arrays
+//! storage    locations of elements, reading them            chunk_index   checked locations of chunks
+//! filters    decoders of deflate, shuffle, ...              signature     first bytes of a file
 //! hexadecimal   bytes as text, in the index
 //! ```
 

@@ -1,7 +1,7 @@
-//! NetCDF-4's conventions over HDF5: which data sets are variables, their names, and their dimensions.
+//! Conventions of NetCDF-4 over HDF5: the data sets that are variables, their names, and their dimensions.
 //!
-//! A dimension is a data set ("scale") that variables point at; it may hold coordinates or be there for its
-//! length only. The scheme is HDF5's dimension scales, so files of other programs that use them profit too.
+//! A dimension is a data set ("scale") that variables refer to; it holds coordinates or only gives the dimension its length. The
+//! scheme is HDF5's dimension scales, so it applies to files of other programs that use them.
 
 use std::collections::{HashMap, HashSet};
 

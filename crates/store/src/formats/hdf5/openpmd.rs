@@ -1,6 +1,6 @@
 //! Axes of openPMD meshes: labels, spacing, offset and units are attributes of the mesh.
 //!
-//! Only the placing of samples is read; values stay as stored.
+//! Only the positions of samples are read; values stay as stored.
 
 use array::{Axis, AxisKind, Coordinates};
 

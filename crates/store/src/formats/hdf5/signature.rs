@@ -1,4 +1,4 @@
-//! Signature of HDF5 files, recognition of files by it, and what stands beside it.
+//! Signature of HDF5 files, recognition of files by it, and the SWMR flag of the superblock.
 
 use crate::FileBytes;
 

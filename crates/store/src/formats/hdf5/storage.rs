@@ -1,7 +1,7 @@
-//! Storage of the elements of one data set, looked up once, and reading them without the library's lock.
+//! Storage of the elements of one data set, looked up once, and reads without the lock of the library.
 //!
-//! Contiguous and unfiltered data are read straight from the file; chunks with known filters are read by
-//! position and decoded here; compact data are kept. Only what has other filters goes through the library.
+//! Contiguous and unfiltered data are read directly from the file; chunks with known filters are read by position and decoded here;
+//! compact data are kept in memory. Only data with other filters are read through the library.
 
 use array::{Error, PackedChunk, Region, Result, Selection};
 

@@ -1,7 +1,7 @@
-//! Walks a file: every group and data set under each of its names, with its attributes; bounded in depth and number.
+//! Walk through a file: every group and data set under each of its names, with its attributes; bounded in depth and number.
 //!
-//! Nothing is interpreted here. What has a name of its own comes first, then further names (hard links), and what soft and
-//! external links lead to (see `links`); nothing is walked within itself.
+//! Nothing is interpreted here. Objects under their first name come first, then further names (hard links), and the targets of soft
+//! and external links (see `links`); no group is walked within itself.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! NetCDF-3 files: classic, 64-bit offset, and 64-bit data (CDF-1, CDF-2, CDF-5).
 //!
-//! Variables lie flat; those with the record dimension lie interleaved, one record after the other. What
-//! attributes mean is told by `cf`, as for NetCDF-4.
+//! Variables are contiguous; those with the record dimension are interleaved, one record after the other. `cf` interprets the
+//! attributes, as for NetCDF-4.
 
 mod header;
 

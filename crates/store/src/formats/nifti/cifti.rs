@@ -1,5 +1,5 @@
-//! CIFTI-2: a NIfTI-2 file whose first four sizes are 1, whose others are those of a matrix, and whose extension says in XML
-//! what the matrix's axes are. The matrix is given, as nibabel's `dataobj`; of the XML only names of axes and series are read.
+//! CIFTI-2: a NIfTI-2 file whose first four sizes are 1, whose other sizes are those of a matrix, and whose extension describes in
+//! XML the axes of the matrix. The matrix is served, as nibabel's `dataobj`; of the XML only names of axes and series are read.
 
 use array::{Axis, AxisKind, Coordinates, Result};
 

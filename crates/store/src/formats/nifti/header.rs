@@ -1,6 +1,6 @@
-//! The binary header of NIfTI-1, NIfTI-2 and Analyze 7.5, in either byte order.
+//! Binary header of NIfTI-1, NIfTI-2 and Analyze 7.5, in either byte order.
 //!
-//! Odd headers are read as nibabel reads them: world space, scaling, repairs of sizes of voxels.
+//! Unusual headers are read as nibabel reads them: world space, scaling, repairs of sizes of voxels.
 
 use array::{ByteOrder, DType, ElementType, Error, Result};
 

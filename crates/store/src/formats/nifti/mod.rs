@@ -1,9 +1,9 @@
-//! NIfTI files, versions 1 and 2, and their forerunner Analyze 7.5: `.nii`, and `.hdr` with its `.img`, each also packed
+//! NIfTI files, versions 1 and 2, and their predecessor Analyze 7.5: `.nii`, and `.hdr` with its `.img`, each also compressed
 //! (`.gz`). CIFTI-2 files are NIfTI-2 files of matrices.
 //!
-//! NIfTI names the fastest axis first; descriptions here name it last: shape `[t, z, y, x]`, which is nibabel's
-//! data transposed. World space is NIfTI's own (RAS) as nibabel takes it of the header. Scaling is nibabel's `get_fdata`.
-//! Colors have their parts along one more axis, the last; complex numbers are two arrays, `image.r` and `image.i`.
+//! NIfTI names the fastest axis first; descriptions here name it last: shape `[t, z, y, x]`, which is nibabel's data transposed.
+//! World space is NIfTI's own (RAS), as nibabel computes it from the header. Scaling is nibabel's `get_fdata`. Colors have their
+//! components along one more axis, the last; complex numbers are two arrays, `image.r` and `image.i`.
 
 mod cifti;
 mod header;

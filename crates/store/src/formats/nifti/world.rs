@@ -1,4 +1,4 @@
-//! Maps from voxels to the world as nibabel makes them of a header's numbers.
+//! Maps from voxels to the world as nibabel computes them from the numbers of a header.
 
 /// Origin of a map that follows from sizes of voxels alone.
 #[derive(Clone, Copy, Debug, PartialEq)]

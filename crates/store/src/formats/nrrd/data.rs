@@ -1,7 +1,7 @@
-//! Finds the elements of a NRRD file: behind the header, in another file, or in several, each encoded by itself.
+//! Data of a NRRD file: after the header, in another file, or in several files that are encoded separately.
 //!
-//! Raw and gzip data are read in pieces. What is packed by bzip2 or written as text has no places to begin at: it is decoded
-//! as a whole, within the scratch budget, and kept as decoded chunks of other formats are.
+//! Raw and gzip data are read in pieces. Data compressed by bzip2 or written as text have no positions at which decoding can start:
+//! they are decoded as a whole, within the scratch budget, and kept as decoded chunks of other formats are.
 
 use std::io::{Read, Write};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The text of a NRRD header: `field: value` lines, `key:=value` lines, comments.
+//! Text header of NRRD: `field: value` lines, `key:=value` lines, comments.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
-//! NRRD files: a text header, and data behind it, in a file of its own or in several: raw, packed by gzip or bzip2, or
-//! written as text.
+//! NRRD files: a text header, and data after it, in a separate file or in several: raw, compressed by gzip or bzip2, or written as
+//! text.
 //!
-//! NRRD names the fastest axis first; descriptions here name it last, so `sizes: nx ny nz` is shape
-//! `[nz, ny, nx]`. World space is RAS: directions in LPS or LAS are turned. The reference is pynrrd, and the format's
-//! definition (<https://teem.sourceforge.net/nrrd/format.html>) where that refuses.
+//! NRRD names the fastest axis first; descriptions here name it last, so `sizes: nx ny nz` is shape `[nz, ny, nx]`. World space is
+//! RAS: directions in LPS or LAS are converted. The reference is pynrrd, and the definition of the format
+//! (<https://teem.sourceforge.net/nrrd/format.html>) if pynrrd refuses a file.
 
 mod data;
 mod header;

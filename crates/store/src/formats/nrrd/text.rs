@@ -1,4 +1,4 @@
-//! Elements that are written as text: numbers, or bytes of two hexadecimal digits each.
+//! Elements written as text: numbers, or bytes of two hexadecimal digits each.
 
 use std::io::{BufReader, Read};
 

@@ -1,4 +1,4 @@
-//! Reads `synthetic:NAME?shape=Z,Y,X&dtype=u8&...`.
+//! Parser of locations `synthetic:NAME?shape=Z,Y,X&dtype=u8&...`.
 
 use array::{DType, ElementType, Error, Result};
 

@@ -1,8 +1,7 @@
 //! Computed fields of any shape: `synthetic:NAME?shape=Z,Y,X&dtype=u8&steps=T&spacing=Z,Y,X&origin=Z,Y,X`.
 //!
-//! Values are functions of position and time, computed per row when read; coarse levels are the same
-//! functions evaluated at the coarse voxels' centers (so they say *sampled*, not *mean*). Integers span
-//! their whole range, floats run from 0 to 1.
+//! Values are functions of position and time, computed per row when read; coarse levels are the same functions evaluated at the
+//! centers of the coarse voxels (so their origin is *sampled*, not *mean*). Integers span their whole range, floats run from 0 to 1.
 
 mod cubic;
 mod linear;

@@ -1,9 +1,9 @@
-//! Two bodies that spiral into each other, and the waves they send out: a smooth moving picture of any size.
+//! Two bodies that spiral into each other, and the waves that they emit: a smooth moving picture of any size.
 //!
-//! Not physics to be measured, but with its shape: a quadrupole pattern turned by the orbital phase at the
-//! retarded time, whose frequency and amplitude grow as the time to coalescence shrinks (powers 5/8 and 1/4).
-//! The orbit lies in the plane z = 0. Lengths are in half the longest side of the volume, the speed of
-//! waves is 1 per unit of time, and the orbit starts at time 1 before coalescence.
+//! Not a physical simulation, but of its form: a quadrupole pattern rotated by the orbital phase at the retarded time, whose
+//! frequency and amplitude grow as the time to coalescence shrinks (powers 5/8 and 1/4). The orbit lies in the plane z = 0. Lengths
+//! are in half the longest side of the volume, the speed of waves is 1 per unit of time, and the orbit starts at time 1 before
+//! coalescence.
 
 use std::sync::Arc;
 

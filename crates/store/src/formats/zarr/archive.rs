@@ -1,7 +1,7 @@
-//! A `.zip` file as the store of a Zarr hierarchy, read-only: keys are names of its members (ZIP's application note, with ZIP64).
+//! Zip archive as the store of a Zarr hierarchy, read-only: keys are names of its members (ZIP's application note, with ZIP64).
 //!
-//! Members that are stored as they are, which is how Zarr writes them, are read as files are; those packed by deflate as a
-//! whole, within their size. Encrypted members, other methods and archives of several files are refused by name.
+//! Uncompressed members, which Zarr writes, are read as files are; members compressed by deflate are read as a whole, within their
+//! size. Encrypted members, other methods and archives of several files are refused with the reason.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Attributes of groups and arrays, which are JSON: as descriptions have them, and as CF's conventions read them.
+//! Attributes of groups and arrays (JSON): converted for descriptions, and for the CF conventions.
 
 use array::{Attribute, Attributes, DType, ElementType, Scalar, float_of_text};
 use base64::Engine;

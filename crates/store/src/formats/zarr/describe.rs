@@ -1,4 +1,4 @@
-//! Describes a store as arrays: every stored array by its path, climate conventions, and pyramids.
+//! Description of a store as arrays: every stored array by its path, CF conventions, and multiscale images.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

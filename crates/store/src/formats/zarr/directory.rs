@@ -1,4 +1,4 @@
-//! A directory as the store of a Zarr hierarchy: keys are paths below it, and nothing above it is reachable. Or an archive, whose
+//! Directory as the store of a Zarr hierarchy: keys are paths below it, and nothing outside it is reachable. Also an archive, whose
 //! members have the keys as names.
 
 use std::io::Read;

@@ -1,5 +1,5 @@
-//! The states in which files of chunks were found while a store is open. Once a file is found in another state, the whole store
-//! is stale, as any other file is that changed; opening it again gives it another [`identity`](super::identity).
+//! Sizes and modification times of files of chunks while a store is open. Once a file has another state than before, the whole store
+//! is stale, as any other changed file is; opening it again gives it another [`identity`](super::identity).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,8 @@
-//! Elements of chunks: numbers, texts, complex numbers, dates and structures; the filters of numcodecs, and order.
+//! Elements of chunks: numbers, strings, complex numbers, dates and structures; the filters of numcodecs, and the order of axes.
 //!
-//! `packing` undoes the last compressor first. What is left are filters over elements, each with the type that it gives, and
-//! the elements in the order of the file. The result has this crate's form: numbers of one type, or texts as rows of bytes
-//! (UTF-8, padded by zeros).
+//! `packing` undoes the last compressor first. The remaining steps are filters over elements, each with its output type, and the
+//! order of the elements. The result has the form of this crate: numbers of one type, or strings as rows of bytes (UTF-8, padded by
+//! zeros).
 
 use array::{DType, ElementType, Error, Result, Scalar};
 use base64::Engine;

@@ -1,13 +1,13 @@
-//! Whether the chunks of a store are still what they were: sizes and times of modification, without reading any.
+//! Identity of the chunks of a store: sizes and modification times of their files, without reading them.
 //!
-//! *When a store is opened*, its identity takes in the state of every file of chunks, if there are at most
-//! [`MAX_LOOKS`]. Of larger stores it takes in the folders in which these files lie, at most as many, evenly chosen: a
-//! folder changes when a file in it is made, deleted or replaced, which is how careful writers write.
-//! *While it is open*, the state of each file that is read is noted: see [`states`](super::states).
+//! *When a store is opened*, its identity includes the state of every file of chunks, if there are at most [`MAX_LOOKS`]. For larger
+//! stores it includes the folders in which these files lie, at most as many, evenly chosen: a folder changes when a file in it is
+//! created, deleted or replaced, which is how careful programs write. *While it is open*, the state of each file that is read is
+//! recorded: see [`file_states`](super::file_states).
 //!
-//! Not noticed: a file overwritten in place in a store of more than [`MAX_LOOKS`] files while it is closed, or before
-//! it was read; one that keeps its size and time; a file whose block is in some cache and is not read again. Such a
-//! store needs to be touched: any change of its metadata documents makes it another.
+//! Not detected: a file overwritten in place in a store of more than [`MAX_LOOKS`] files while it is closed, or before it was read;
+//! a file that keeps its size and time; a file whose block is in a cache and is not read again. Such a store must be touched: any
+//! change of its metadata documents changes its identity.
 
 use array::Result;
 

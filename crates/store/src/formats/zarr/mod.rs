@@ -1,17 +1,17 @@
-//! Zarr stores of versions 2 and 3 in a directory, among them OME-Zarr pyramids and climate stores.
+//! Zarr stores of versions 2 and 3 in a directory, including OME-Zarr multiscale images and climate data.
 //!
-//! Values are given as stored: in version 2 in the byte order its `dtype` names, in version 3, which has none, in the host's.
-//! Every array can be reached by its path; a pyramid is besides one array with its levels. Which rewritten chunks are
-//! noticed, and which are not, is said in `identity`.
+//! Values are served as stored: in version 2 in the byte order of its `dtype`, in version 3, which has none, in the host's. Every
+//! array has its path as its name; a multiscale image is in addition one array with levels. `identity` states which rewritten chunks
+//! are detected.
 //!
 //! ```text
 //! directory   files below one directory, links out of it refused; or in an archive (archive)
-//! nodes       groups and arrays with their metadata     stored     one array and its chunks
-//! shards      the index of files with many chunks       packing    what packed chunks last, undone within bounds
-//! filters     elements, their order, and filters        nested     shards within chunks
-//! identity    whether chunks are still what they were   states     the same while a store is open
-//! ome         pyramids and labels                       attributes what groups and arrays say besides
-//! describe    the description
+//! nodes       groups and arrays with their metadata     stored       one array and its chunks
+//! shards      index of files with many chunks           packing      bytes-to-bytes codecs, undone within bounds
+//! filters     elements, their order, and filters        nested       shards within chunks
+//! identity    detection of changed chunks               file_states  the same while a store is open
+//! ome         multiscale images and labels              attributes   attributes of groups and arrays
+//! describe    description
 //! ```
 
 mod archive;

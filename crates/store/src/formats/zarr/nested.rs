@@ -1,5 +1,5 @@
-//! Shards within a chunk: shards of shards, and shards behind other codecs. A chunk is read as a whole, and put together
-//! from the chunks in it.
+//! Shards within a chunk: shards of shards, and shards after other codecs. A chunk is read as a whole, and assembled from the chunks
+//! in it.
 
 use array::{Error, Result};
 use serde_json::Value;

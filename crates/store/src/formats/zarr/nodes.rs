@@ -1,7 +1,6 @@
-//! Groups and arrays of a store with their metadata documents, of versions 2 and 3 alike.
+//! Groups and arrays of a store with their metadata documents, of versions 2 and 3.
 //!
-//! Consolidated metadata are believed where they exist, as other readers do; else directories are listed.
-//! Chunks are never listed.
+//! Consolidated metadata are used if they exist, as other readers do; else directories are listed. Chunks are never listed.
 
 use std::collections::BTreeMap;
 

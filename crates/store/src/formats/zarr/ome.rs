@@ -1,6 +1,6 @@
-//! OME-Zarr: pyramids, their axes and places in space, and labels; versions 0.1 to 0.5.
+//! OME-Zarr: multiscale images, their axes and positions in space, and labels; versions 0.1 to 0.5.
 //!
-//! Only JSON is read here. Which paths exist, and what their shapes are, is checked by `describe`.
+//! Only JSON is read here. `describe` checks that the paths exist, and their shapes.
 
 use array::{Affine, Axis, AxisKind, Coordinates};
 use serde_json::{Map, Value};

@@ -1,5 +1,5 @@
-//! Undoes what packed a chunk last: compressors and checksums, each giving no more than a chunk may hold. A chunk of a few
-//! kilobytes could become gigabytes otherwise.
+//! Bytes-to-bytes codecs of a chunk: compressors and checksums, whose output is bounded by the size of a chunk. Otherwise a chunk of
+//! a few kilobytes could become gigabytes.
 
 use std::io::Read;
 

@@ -1,6 +1,6 @@
-//! Shards: files that hold many chunks and an index of where each lies.
+//! Shards: files that hold many chunks and an index of their positions.
 //!
-//! Only the index is understood here; what the chunks hold is up to their codecs.
+//! Only the index is read here; the contents of chunks are decoded by their codecs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

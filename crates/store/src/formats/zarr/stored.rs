@@ -1,7 +1,7 @@
-//! One stored array: its metadata made ready, and reading its chunks.
+//! Stored array: its parsed metadata, and reads of its chunks.
 //!
-//! Chunks are the units that can be decoded alone: inner chunks where an array is sharded. What packed them last is
-//! undone within the size of a chunk, see `packing`; the codecs before are those of `filters`.
+//! Chunks are the units that can be decoded alone: inner chunks of a sharded array. `packing` undoes their bytes-to-bytes codecs within
+//! the size of a chunk, `filters` the codecs before.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

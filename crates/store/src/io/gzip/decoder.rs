@@ -1,4 +1,4 @@
-//! Decodes a gzip file from its start or from a restart point: members, their headers and checksums.
+//! Decoder of a gzip file from its start or from a restart point: members, their headers and checksums.
 
 use array::{Error, Result};
 use flate2::Crc;

@@ -1,4 +1,4 @@
-//! Restart points of one gzip file: found in one pass, kept for the next time.
+//! Index of one gzip file: restart points, found in one pass and kept in the side cache.
 
 use std::io::{Read, Write};
 

@@ -1,5 +1,5 @@
-//! zlib's raw inflate with the two things that random access needs and no safe interface offers: stopping at
-//! block boundaries, and starting in the middle of a byte.
+//! Raw inflate of zlib with the two operations that random access needs and no safe interface offers: stopping at block boundaries,
+//! and starting in the middle of a byte.
 #![expect(unsafe_code, reason = "zlib is a C library")]
 
 use std::ffi::c_int;

@@ -1,16 +1,16 @@
-//! The inside of a gzip file, read at any position without unpacking the whole each time.
+//! Contents of a gzip file, read at any position without decompressing the whole file each time.
 //!
-//! It has to be unpacked once from end to end: that checks the checksums, and notes restart points, places in the
-//! packed stream, about one per MiB of output, with the 32 KiB before them that decoding needs. Later reads decode
-//! from the nearest point. Points are kept in the side cache where there is one. Decoded stretches are kept for
-//! the next read as far as the scratch budget allows.
+//! The file is decompressed once from end to end: this verifies the checksums and records restart points, positions in the compressed
+//! stream, about one per MiB of output, with the 32 KiB of output before them that decoding needs. Later reads decode from the
+//! nearest point. Points are kept in the side cache if there is one. Decoded segments are kept for the next read as far as the
+//! scratch budget allows.
 //!
-//! One storage thread makes the index; whoever needs it waits without a thread, and when nobody does any more the work
-//! ends. An error of the disk is not remembered: the next who asks tries again.
+//! One storage thread makes the index; readers wait for it without a thread, and when none is left the work ends. An error of the
+//! disk is not remembered: the next reader tries again.
 //!
 //! ```text
 //! inflate   zlib, stopping at block boundaries        decoder   members, headers, checksums, resuming
-//! index     restart points, built and kept
+//! index     restart points, made and kept
 //! ```
 
 mod decoder;

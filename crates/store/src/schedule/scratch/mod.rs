@@ -1,11 +1,10 @@
-//! The scratch memory of reading, one budget for all files of a process: chunks being decoded, chunks kept decoded
-//! for the next block, unpacked stretches of packed files, blocks of levels being made.
+//! Working memory of reads, one budget for all files of a process: chunks being decoded, decoded chunks kept for the next block,
+//! decompressed segments of gzip files, blocks of levels being made.
 //!
-//! It has two rooms, so that nobody can wait for somebody who waits for him. Work on *levels* enters its room first,
-//! with all that it needs, and then waits for reads. A read enters the room for *decoding*, with all that one
-//! chunk needs, and then waits for nobody. What is kept decoded counts in that room too and leaves it when
-//! somebody needs the place. Finished blocks are not counted here: whoever asked for them has reserved their
-//! place before.
+//! It has two parts, so that no reservation can wait for another one that waits for it. Work on *levels* reserves its memory first,
+//! all that it needs, and then waits for reads. A read reserves memory for *decoding*, all that one chunk needs, and then waits for
+//! no other reservation. Decoded chunks that are kept count in the second part too, and are evicted when their memory is needed.
+//! Finished blocks are not counted here: their callers have reserved memory for them before.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,9 +1,8 @@
-//! Turns any [`Format`] into a [`Source`]: block wants and reads become jobs for the storage threads.
+//! Adapter of any [`Format`] to a [`Source`]: block wants and reads become jobs for the storage threads.
 //!
-//! A block's job runs when it is the most urgent one; what was withdrawn before is never read, what is
-//! withdrawn while it runs ends at the format's next look at its [`CancelFlag`]. Finished blocks that nobody has
-//! taken yet are bounded per call, so a slow asker slows only itself. What a format has to prepare first keeps no
-//! thread waiting: jobs are submitted afterwards.
+//! A block's job runs when it is the most urgent one. A want that is cancelled before is never read; one that is cancelled while it
+//! runs ends at the format's next check of its [`CancelFlag`]. Finished blocks that are not taken yet are bounded per call, so a slow
+//! caller slows only itself. Preparation of a format (such as the index of a gzip file) blocks no thread: jobs are submitted after it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

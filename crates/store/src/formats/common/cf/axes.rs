@@ -1,4 +1,4 @@
-//! Which axis is which, where its samples lie, and what follows for world space.
+//! Kinds of axes, positions of their samples, and the resulting map to world space.
 
 use array::{Affine, Axis, AxisKind, Coordinates, DType, ElementType, kind_of_degrees};
 

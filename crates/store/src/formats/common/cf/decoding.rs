@@ -3,15 +3,15 @@
 //!
 //! Differences to netCDF4 (`set_auto_maskandscale(True)`), where xarray is followed:
 //!
-//! - what lies outside `valid_range`, `valid_min`, `valid_max`, and the library's own fill values where the file names none,
-//!   are values. They have no place in pictures, levels and statistics ([`Decoding::is_missing`]);
-//! - `missing_value` is not turned by `_Unsigned`, only `_FillValue` is; `_Unsigned` is `true` or `false`, in small letters;
-//! - integers of 8 and 16 bits among which some are missing become single, not double precision;
-//! - a single-precision factor without an offset gives single precision, of integers of any size too.
+//! - values outside `valid_range`, `valid_min`, `valid_max`, and the library's default fill values if the file names none, are
+//!   values. Pictures, levels and statistics ignore them ([`Decoding::is_missing`]);
+//! - `_Unsigned` does not change `missing_value`, only `_FillValue`; `_Unsigned` is `true` or `false`, in lower case;
+//! - integers of 8 and 16 bits with missing values become single, not double precision;
+//! - a single-precision factor without an offset gives single precision, also for integers of any size.
 //!
-//! xarray is not followed where it fails or cuts: an integer factor of floats, or of values among which some are missing,
-//! gives double precision. What says no number where one is meant (`scale_factor = "0.1"`) is no number for either library:
-//! it is refused to decode such a variable, and its stored values are served.
+//! xarray is not followed if it fails or truncates: an integer factor of floats, or of values with missing ones, gives double
+//! precision. A text instead of a number (`scale_factor = "0.1"`) is not a number for either library: such a variable is not
+//! decoded, and its stored values are served.
 
 use array::{DType, Decoding, Element, ElementType, Scalar};
 

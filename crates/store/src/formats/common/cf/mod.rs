@@ -1,7 +1,7 @@
-//! NetCDF and CF conventions, the same for NetCDF-3 and NetCDF-4: what attributes say about values and axes.
+//! NetCDF and CF conventions for NetCDF-3 and NetCDF-4: meaning of the attributes of values and axes.
 //!
-//! Values follow what xarray does by default (masking and scaling), and netCDF4-python where both agree; axes follow CF.
-//! This file reads no bytes: formats hand over attributes and the values of coordinate variables.
+//! Values follow xarray's defaults (masking and scaling), and netCDF4-python where both agree; axes follow CF. This module reads
+//! no bytes: formats pass attributes and the values of coordinate variables.
 
 mod axes;
 mod decoding;

@@ -1,8 +1,8 @@
-//! Adaptive entropy coding after CCSDS 121.0-B, as szip uses it, undone.
+//! Decoder of adaptive entropy coding (CCSDS 121.0-B), as szip uses it.
 //!
-//! Samples come in blocks, each with the way in which it is coded in front: as they are, as numbers split into a count of zero
-//! bits and some low bits, as pairs, or as nothing where blocks are zero. Written after the standard; the crates at hand
-//! refuse blocks of 4 samples, and read some valid streams wrongly.
+//! Samples come in blocks, each with the identifier of its coding in front: uncompressed, split into a count of zero bits and
+//! some low bits (Golomb-Rice), pairs (second extension), or nothing for blocks of zeros. Written after the standard; the available
+//! crates refuse blocks of 4 samples, and decode some valid streams wrongly.
 
 use array::{Error, Result};
 

@@ -1,6 +1,6 @@
 //! Filters of other programs: zstd, bzip2, LZ4 in blocks, and bitshuffle with or without a compressor.
 //!
-//! Each knows how many bytes must come out, and takes no memory beyond them.
+//! Each filter knows its output size, and allocates no more than that.
 
 use std::io::Read;
 

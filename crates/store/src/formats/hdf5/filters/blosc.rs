@@ -1,7 +1,7 @@
-//! Chunks of Blosc, first and second edition: a header, the offsets of blocks, and the blocks, each packed in one stream or in
-//! one for each byte of an element, after a few filters.
+//! Chunks of Blosc 1 and Blosc2: a header, the offsets of blocks, and the blocks, each compressed in one stream or in one for each
+//! byte of an element, after a few filters.
 //!
-//! Blocks are given one by one; whoever takes them puts them where they belong.
+//! Blocks are decoded one by one; the caller copies them to their positions.
 
 use array::{Error, Result};
 use flate2::{Decompress, FlushDecompress};

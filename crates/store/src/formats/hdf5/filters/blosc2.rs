@@ -1,6 +1,6 @@
 //! Frames of Blosc2, as its HDF5 filter stores them: a header, one chunk, and an index of chunks.
 //!
-//! A chunk of several axes lies in blocks of as many axes, padded to whole blocks; the header's `b2nd` entry tells their shapes.
+//! A chunk of several axes consists of blocks of as many axes, padded to whole blocks; the header's `b2nd` entry has their shapes.
 
 use array::{Error, Result};
 

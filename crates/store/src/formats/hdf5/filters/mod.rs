@@ -1,8 +1,8 @@
-//! Undoes HDF5's filters without the library: its own, and those of other programs that people use most.
+//! Decoders of HDF5's filters without the library: its own filters, and the most used ones of other programs.
 //!
-//! A pipeline with any other filter has no [`FilterPipeline`] here; such data sets are read through the library, which
-//! is built without plug-ins. Every step knows how many bytes must come out, so a crafted chunk cannot ask for more
-//! memory than its data set's chunk shape says.
+//! A pipeline with any other filter has no [`FilterPipeline`] here; such data sets are read through the library, which is built
+//! without plug-ins. Every step knows its output size, so a malicious chunk cannot allocate more memory than the chunk shape of
+//! its data set.
 
 mod aec;
 mod blocks;

@@ -1,6 +1,6 @@
-//! Szip, as HDF5 stores it: the size of the chunk, then lines of pixels packed by adaptive entropy coding (see `aec`).
+//! Szip, as HDF5 stores it: the size of the chunk, then lines of pixels compressed by adaptive entropy coding (see `aec`).
 //!
-//! Pixels of more than 24 bits go byte by byte, and lines are padded to whole blocks.
+//! Pixels of more than 24 bits are coded byte by byte, and lines are padded to whole blocks.
 
 use array::{Error, Result};
 

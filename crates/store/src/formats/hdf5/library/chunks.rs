@@ -1,8 +1,8 @@
-//! Chunks of a data set: which are stored, and where each lies.
+//! Chunks of a data set: which ones are stored, and their locations.
 //!
-//! The library tells of chunks in two ways. Listing them all is quick, but counts the chunks of an extensible array in the
-//! wrong order of axes (all versions up to 2.2 at least), which [`Object::chunks`] puts right. Looking one up is what its
-//! own reads do; [`Object::chunk_place`] asks for just that, and is what the list is checked against.
+//! The library reports chunks in two ways. The list of all of them is quick, but counts the chunks of an extensible array in the
+//! wrong order of axes (at least in all versions up to 2.2), which [`Object::chunks`] corrects. The look-up of one chunk is used by
+//! the library's own reads; [`Object::chunk_place`] calls it, and the list is compared with it.
 #![expect(unsafe_code, reason = "HDF5 is a C library")]
 
 use std::ffi::{c_int, c_uint, c_void};

@@ -1,7 +1,7 @@
-//! New files with one array: everything but its elements, which the caller writes where this says they belong.
+//! New files with one array: everything except the elements, which the caller writes at the returned offset.
 //!
-//! The data set is contiguous and its space reserved, so its elements are one stretch of the file: they need no library
-//! to be written, and may come in any order and from several threads.
+//! The data set is contiguous and its space is allocated, so its elements are one range of the file: they are written without the
+//! library, in any order and from several threads.
 #![expect(unsafe_code, reason = "HDF5 is a C library")]
 
 use std::ffi::{CString, c_char, c_int, c_void};

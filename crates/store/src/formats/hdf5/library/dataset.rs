@@ -1,4 +1,4 @@
-//! Data sets: what they are, where their bytes lie, and reading through the library.
+//! Data sets: their properties, the locations of their bytes, and reading through the library.
 #![expect(unsafe_code, reason = "HDF5 is a C library")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};

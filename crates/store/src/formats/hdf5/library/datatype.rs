@@ -1,4 +1,4 @@
-//! Element types of data sets and attributes, as far as they are told apart.
+//! Data types of the elements of data sets and attributes.
 #![expect(unsafe_code, reason = "HDF5 is a C library")]
 
 use std::ffi::{CStr, c_uint, c_void};

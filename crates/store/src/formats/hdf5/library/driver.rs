@@ -1,7 +1,7 @@
-//! A file driver of ours: every byte the library reads comes through it, and it opens nothing by itself.
+//! Virtual file driver: every byte that the library reads comes through it, and the library opens no file by itself.
 //!
-//! So what is read is the very file that was checked and opened before, changes are noticed, requests are
-//! counted, and no crafted file can make the library open another one.
+//! So the library reads the very file that was checked and opened before, changes are detected, requests are counted, and no
+//! malicious file can make the library open another one.
 #![expect(unsafe_code, reason = "HDF5 is a C library")]
 
 use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};

@@ -1,7 +1,7 @@
-//! Looks at a global heap before the library does.
+//! Check of a global heap before the library reads it.
 //!
-//! The library walks the objects of a heap by their sizes, and never ends at a free one of no size. A heap
-//! like that comes from damage or malice only, so it is refused when its bytes are read.
+//! The library walks the objects of a heap by their sizes, and never ends at a free one of size zero. Only a damaged or malicious
+//! file has such a heap, so it is refused when its bytes are read.
 
 /// First bytes of a global heap: its name, version and three zeros. The library reads heaps and raw data by
 /// the same kind of read. Raw data that begin like a heap by chance are refused only if a walk through them

@@ -1,4 +1,4 @@
-//! Virtual data sets: which parts of which other data sets they are put together from.
+//! Mappings of virtual data sets: the selections of other data sets of which they consist.
 #![expect(unsafe_code, reason = "HDF5 is a C library")]
 
 use std::ffi::{c_char, c_int};

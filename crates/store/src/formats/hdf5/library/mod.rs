@@ -1,11 +1,10 @@
-//! The C library behind safe calls: one lock, handles that close themselves, errors instead of codes.
+//! Safe interface of the C library: one lock, handles that are released on drop, errors instead of codes.
 //!
-//! This folder is the only place of the crate with `unsafe`. It knows files, links, attributes, data sets and
-//! element types as the library tells them, and gives plain values; what they mean is decided elsewhere.
+//! This folder is the only place of the crate with `unsafe`. It returns files, links, attributes, data sets and data types as
+//! plain values; their interpretation is left to the modules above.
 //!
-//! HDF5 is not thread-safe: every call happens under [`hdf5_metno_sys::LOCK`], which any other user of the
-//! library in the process shares. It is only held to look things up and for filters that have no decoder
-//! of ours; bulk bytes are read and decoded without it.
+//! HDF5 is not thread-safe: every call happens under [`hdf5_metno_sys::LOCK`], which any other user of the library in the process
+//! shares. It is held only for look-ups and for filters without a decoder of this crate; bulk bytes are read and decoded without it.
 #![expect(unsafe_code, reason = "HDF5 is a C library")]
 
 mod attribute;

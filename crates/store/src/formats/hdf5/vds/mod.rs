@@ -1,8 +1,8 @@
-//! Virtual data sets: put together from parts of other data sets, in this file or others, when they are read.
+//! Virtual data sets: assembled from parts of other data sets, in this file or others, when they are read.
 //!
-//! The rules are the library's: a source that is not there leaves its part at the fill value; axes that follow their sources
-//! are as long as those reach; names with `%b` count blocks, up to the first that is missing. A source that may not be
-//! reached, or that does not fit, makes the whole data set one that is left out: nothing is filled in for it in silence.
+//! The rules are the library's: a missing source leaves its part at the fill value; axes that follow their sources are as long as
+//! the sources; names with `%b` count blocks, up to the first that is missing. If a source is not accessible or does not fit, the
+//! whole data set is left out: its part is not filled silently.
 
 mod read;
 
