@@ -18,7 +18,7 @@ use crate::io::read_ahead::ReadAhead;
 use crate::io::window::{FileWindow, FlatSource};
 use crate::schedule::jobs::WithdrawOnDrop;
 use crate::schedule::read_pieces::PIECE_COST;
-use crate::schedule::workers::{Place, WorkerJob, Workers};
+use crate::schedule::workers::{QueuePermit, WorkerJob, Workers};
 use crate::{ByteStore, CancelFlag, Format};
 
 /// So long a job keeps its thread; then it tells what it has, and what is left queues again behind what is more urgent.
@@ -112,7 +112,7 @@ struct SmallReadBatch {
 
 impl SmallReadBatch {
     /// Lets others have the thread. The rest goes back to the place that the job had in the queue.
-    fn queue_again(&mut self, place: Place) {
+    fn queue_again(&mut self, place: QueuePermit) {
         let rest = Self {
             format: Arc::clone(&self.format),
             unread: std::mem::take(&mut self.unread),
@@ -144,7 +144,7 @@ impl WorkerJob for SmallReadBatch {
         self.cancel.check().is_err()
     }
 
-    fn run(mut self: Box<Self>, place: Place) {
+    fn run(mut self: Box<Self>, place: QueuePermit) {
         let since = now();
         let mut near = RecentData { flat: None, window: None };
         while let Some(SmallRead { number, request, into, .. }) = self.unread.pop_front() {
@@ -438,7 +438,7 @@ mod tests {
             false
         }
 
-        fn run(self: Box<Self>, _place: Place) {
+        fn run(self: Box<Self>, _place: QueuePermit) {
             self.0.send(()).expect("somebody waits");
         }
     }

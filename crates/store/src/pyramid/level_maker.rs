@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use array::{
-    ArrayInfo, Block, BlockInfo, BlockKey, Content, Error, Meaning, Pieces, Priority, ReadRequest, Region,
-    Result, Selection, Source, Target, Want, values::stats,
+    ArrayInfo, Block, BlockInfo, BlockKey, BlockParts, Content, Error, Meaning, Priority, ReadRequest,
+    Region, Result, Selection, Source, Target, Want, values::stats,
 };
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, Shared, WeakShared};
@@ -246,7 +246,7 @@ impl LevelMaker {
     ) -> Result<()> {
         let array = plan.dataset.array(level.array)?;
         let (info, item_bytes) = (array.level(level.level)?, array.dtype.size_bytes());
-        for piece in Pieces::new(selection, info, item_bytes, into)? {
+        for piece in BlockParts::new(selection, info, item_bytes, into)? {
             let key = BlockKey { index: piece.index, ..level };
             let block = self.made(plan, key, BlockWaiter::Block(Arc::downgrade(interest))).await?;
             let _held = self.in_hand.hold(block.size_bytes());

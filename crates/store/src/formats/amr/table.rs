@@ -11,7 +11,7 @@ use array::{
 };
 
 use super::grids::MeshGrids;
-use super::{MeshField, Step};
+use super::{MeshField, MeshStep};
 use crate::formats::common::describe;
 
 /// Table of the grids of a mesh: its name, and one row per grid, the coarsest level first.
@@ -40,7 +40,7 @@ impl GridTable {
         let mut known: Vec<(Arc<MeshGrids>, String)> = Vec::new();
         for field in fields {
             // A table is of one time: of grids that move there is none.
-            let Some(Step { grids, .. }) = field
+            let Some(MeshStep { grids, .. }) = field
                 .steps
                 .first()
                 .filter(|first| field.steps.iter().all(|step| step.grids.lie_as(&first.grids)))

@@ -61,15 +61,15 @@ impl FormatSource {
     fn small_cost(&self, dataset: &Dataset, request: &ReadRequest, into: &Region) -> Option<u64> {
         let array = request.check(dataset, into).ok()?;
         let access = self.format.access(request.array);
-        let cost = pieces::read_cost(array, request.level, access, &request.selection);
+        let cost = read_pieces::read_cost(array, request.level, access, &request.selection);
         let is_prepared = || self.format.prepare(request.array, request.priority).is_none();
-        Some(cost).filter(|&cost| 0 < cost && cost < pieces::PIECE_COST && is_prepared())
+        Some(cost).filter(|&cost| 0 < cost && cost < read_pieces::PIECE_COST && is_prepared())
     }
 
     fn pieces(&self, request: &ReadRequest, into: Region) -> Result<Vec<(Selection, Region)>> {
         let dataset = self.format.dataset();
         let array = request.check(&dataset, &into)?;
-        pieces::cut(array, request.level, self.format.access(request.array), &request.selection, into)
+        read_pieces::cut(array, request.level, self.format.access(request.array), &request.selection, into)
     }
 }
 
