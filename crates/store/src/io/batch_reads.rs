@@ -264,7 +264,7 @@ mod tests {
 
     use super::*;
     use crate::formats::common::flat::FlatArray;
-    use crate::formats::common::flat_file::{About, FlatFile, Placed};
+    use crate::formats::common::flat_file::{HeaderInfo, FlatFile, FlatFileArray};
     use crate::schedule::workers::MAX_QUEUED_JOBS;
     use crate::{Access, FileBytes, IoCounts, formats::common::describe};
 
@@ -295,13 +295,13 @@ mod tests {
     fn format_of_rows(file: &Arc<FileBytes>, store: Arc<dyn ByteStore>) -> Arc<dyn Format> {
         let kinds = [AxisKind::Y, AxisKind::X];
         let axes = kinds.iter().map(|&kind| Axis::new("a", kind)).collect();
-        let placed = Placed {
+        let placed = FlatFileArray {
             info: describe::array("a", "u1".parse().expect("a type"), axes, &[1_000, 4_096], None),
             place: FlatArray::c_order(0, 1, &[1_000, 4_096]).expect("it fits"),
             store,
             access: Access::Flat,
         };
-        Arc::new(FlatFile::new(&[file], About::default(), vec![placed]).expect("a description"))
+        Arc::new(FlatFile::new(&[file], HeaderInfo::default(), vec![placed]).expect("a description"))
     }
 
     /// How reads of rows ended, and what they read.

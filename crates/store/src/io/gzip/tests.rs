@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::mpsc;
 
-use array::{BlockKey, ErrorKind, LongWork, Share, Source, Urgency, want};
+use array::{BlockKey, ErrorKind, LongWork, WorkProgress, Source, Urgency, want};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::StreamExt;
@@ -157,7 +157,7 @@ fn progress_is_told_to_the_end() {
     read(&inside, 0, 1).unwrap();
     let (last, share) = told.lock().last().cloned().unwrap();
     assert_eq!((last.done_bytes, last.what.as_str()), (last.total_bytes, "indexing x.gz"));
-    assert_eq!(share, Some(Share { done: last.done_bytes, total: last.total_bytes }));
+    assert_eq!(share, Some(WorkProgress { done: last.done_bytes, total: last.total_bytes }));
     assert_eq!(options.work.share(LongTask::Indexing), None, "nobody indexes any more");
 }
 
