@@ -126,7 +126,7 @@ pub async fn check_bad_keys(source: &dyn Source) {
     }
 }
 
-/// Cancelled wants are answered at most once and the stream still ends; a dropped stream harms nobody.
+/// Checks that cancelled wants are answered at most once and that the stream still ends; a dropped stream has no effect on others.
 ///
 /// # Panics
 /// Panics if a want is answered twice, or one that still waits is not answered.
@@ -155,7 +155,7 @@ pub async fn check_cancel(source: &dyn Source) {
     }
 }
 
-/// Reads of random selections equal what is gathered from blocks.
+/// Checks that reads of random selections equal the same elements gathered from blocks.
 ///
 /// # Panics
 /// Panics if they do not.
@@ -239,7 +239,7 @@ pub async fn check_bad_reads(source: &dyn Source) {
     }
 }
 
-/// Dropping a read before or while it runs harms nobody.
+/// Checks that a read dropped before or while it runs has no effect on others.
 ///
 /// # Panics
 /// Panics if the next read fails.

@@ -19,7 +19,7 @@ pub enum ErrorKind {
     Invalid = 2,
     /// The named thing does not exist.
     NotFound = 3,
-    /// The bytes found are not what the format or protocol promises.
+    /// Bytes that violate the format or protocol.
     Corrupt = 4,
     /// Understood, but not supported by this version or build.
     Unsupported = 5,
@@ -108,7 +108,7 @@ impl Error {
     /// Most context lines of an error.
     pub const MAX_CONTEXT: usize = 16;
 
-    /// An error of `kind`. `message`: lower case, what was expected and what was found.
+    /// Creates an error of `kind`. `message`: lower case, without a final dot.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let retry = match kind {
             ErrorKind::Unreachable | ErrorKind::TimedOut | ErrorKind::Busy => Retry::MayHelp,
@@ -122,7 +122,7 @@ impl Error {
         Self::new(ErrorKind::Invalid, message)
     }
 
-    /// The bytes are not what they should be.
+    /// Creates an error for bytes that violate their format.
     pub fn corrupt(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Corrupt, message)
     }
@@ -153,7 +153,7 @@ impl Error {
         Self::new(ErrorKind::Cancelled, "the request was withdrawn")
     }
 
-    /// Adds where it happened; the newest context is printed first. A place that was just named is not named again.
+    /// Adds the operation that failed; the newest context is printed first. A context equal to the newest one is not added again.
     ///
     /// ```
     /// let missing = corridor_array::Error::not_found("no such file").context("open `x`");
@@ -193,7 +193,7 @@ impl Error {
         &self.0.message
     }
 
-    /// The places it passed through, innermost first.
+    /// Operations that it passed through, innermost first.
     #[must_use]
     pub fn places(&self) -> &[String] {
         &self.0.context

@@ -42,7 +42,7 @@ struct CachedInner {
     inbox: Arc<CacheInbox>,
     counters: Arc<Mutex<CacheCounters>>,
     events: broadcast::Sender<CacheEvent>,
-    /// Whether anybody ever asked for blocks; until then nothing is here, and reads need not ask the task.
+    /// Whether blocks were ever requested; until then the cache is empty, and reads need not ask the task.
     was_asked: AtomicBool,
     /// Ends the task when dropped.
     _task: JoinSet<()>,
@@ -129,7 +129,7 @@ impl Cached {
         Ok(None)
     }
 
-    /// Fills what is here, and has the inner source read the rest.
+    /// Copies the cached blocks, and reads the rest from the inner source.
     async fn read_many_here(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
         let looked = reads.into_iter().map(async |(request, into)| {
             let rest = self.read_here(&request, into).await;

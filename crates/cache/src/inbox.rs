@@ -18,7 +18,7 @@ pub(crate) type CachedBlock = Arc<Block>;
 /// Call of `blocks`.
 pub(crate) struct CacheCall {
     pub(crate) wants: Vec<Want>,
-    /// Has room for an answer to each.
+    /// Channel with room for an answer to each want.
     pub(crate) answers: mpsc::Sender<Completion>,
 }
 

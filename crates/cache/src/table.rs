@@ -17,7 +17,7 @@ pub const ENTRY_BYTES: u64 = 256;
 pub trait SharedValue: Clone {
     /// Remembers the value without keeping it alive.
     type Ghost;
-    /// True while somebody besides the table holds it.
+    /// Whether a holder other than the table has the value.
     fn is_held(&self) -> bool;
     /// Remembers it.
     fn ghost(&self) -> Self::Ghost;
@@ -94,7 +94,7 @@ pub enum BlockEvent<V> {
         /// Ticket of the request that delivered the block.
         ticket: FetchTicket,
     },
-    /// Time passed while it headed the queue ([`CacheTable::starving`]): holders may have let go of others.
+    /// Time has passed while the block was the head of the queue ([`CacheTable::starving`]): holders may have dropped other blocks.
     Rechecked,
 }
 
@@ -140,7 +140,7 @@ pub enum Action<V> {
         /// Error of the request.
         error: Error,
     },
-    /// Let go of this block, and tell when its memory is free ([`BlockEvent::Released`]).
+    /// Drop this block, and report when its memory is free ([`BlockEvent::Released`]).
     Evict {
         /// Which block.
         key: BlockKey,
@@ -166,7 +166,7 @@ pub struct CacheCounters {
     pub cached: u64,
     /// Blocks that are REQUESTED.
     pub requested: u64,
-    /// Blocks that wait for room.
+    /// Number of blocks that wait for memory.
     pub queued: u64,
     /// Wants answered at once.
     pub hits: u64,
@@ -176,7 +176,7 @@ pub struct CacheCounters {
     pub misses: u64,
     /// Requests to the inner source.
     pub requests: u64,
-    /// Requests withdrawn because nobody waited any more.
+    /// Number of requests cancelled because no caller waited any more.
     pub cancelled: u64,
     /// Requests that ended in an error.
     pub failed: u64,
@@ -273,7 +273,7 @@ impl<V: SharedValue> CacheTable<V> {
 
     /// Changes the state of a block by an event; returns the actions to carry out, in this order.
     ///
-    /// Events for requests and waiters that are gone are ignored: they crossed on the way.
+    /// Events for requests and waiters that no longer exist are ignored.
     pub fn step(&mut self, key: BlockKey, event: BlockEvent<V>) -> Vec<Action<V>> {
         match event {
             BlockEvent::Wanted { waiter, urgency, bound_bytes } => {
@@ -418,7 +418,7 @@ impl<V: SharedValue> CacheTable<V> {
         }
     }
 
-    /// Bytes reserved for this very request, while it is under way.
+    /// Returns the bytes reserved for this request while it is under way.
     fn reserved_for(&self, key: BlockKey, request: FetchTicket) -> Option<u64> {
         match self.entries.get(&key)?.stage {
             BlockStage::Requested { ticket, reserved_bytes } if ticket == request => Some(reserved_bytes),
@@ -470,7 +470,7 @@ impl<V: SharedValue> CacheTable<V> {
         }
     }
 
-    /// Requests what fits, makes room for the head of the queue, and keeps the queue bounded.
+    /// Requests the queued blocks that fit, evicts blocks for the head of the queue, and keeps the queue bounded.
     fn fill(&mut self) {
         while let Some((&rank, &key)) = self.queue.last_key_value() {
             let Some(CacheEntry { stage: BlockStage::Queued { bound_bytes, .. }, waiters }) =
@@ -513,7 +513,7 @@ impl<V: SharedValue> CacheTable<V> {
         }
     }
 
-    /// Evicts until `missing_bytes` are free or on their way to be: first what nobody else holds.
+    /// Evicts blocks until `missing_bytes` are free or will be: first blocks without other holders.
     fn make_room(&mut self, missing_bytes: u64) {
         let soon_bytes = self.counters.releasing_bytes - self.held_bytes;
         let missing_bytes = self.evict(missing_bytes.saturating_sub(soon_bytes), |value| !value.is_held());

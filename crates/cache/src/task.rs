@@ -118,7 +118,7 @@ impl CacheTask {
         }
     }
 
-    /// Starts the wants of a call, or first asks what there is now.
+    /// Starts the wants of a call; requests the description first if it is not known.
     fn called(&mut self, call: CacheCall) {
         let explained = |d: &Dataset, key: BlockKey| (d.id, d.generation) == (key.dataset, key.generation);
         match self.dataset.clone() {
@@ -159,7 +159,7 @@ impl CacheTask {
     /// Answers a want that never reached the table.
     fn refuse(&self, call: &CacheCall, key: BlockKey, error: Error) {
         self.inbox.settled(1);
-        // There is room for every answer, so this fails only when the asker went away.
+        // The channel has room for every answer, so this fails only if the caller is gone.
         drop(call.answers.try_send(Completion { key, result: Err(error) }));
     }
 
@@ -230,7 +230,7 @@ impl CacheTask {
     fn step(&mut self, key: BlockKey, event: BlockEvent<CachedBlock>) {
         for action in self.table.step(key, event) {
             if let Some(event) = CacheEvent::of(&action) {
-                // Nobody need be watching.
+                // There may be no subscriber.
                 drop(self.events.send(event));
             }
             self.carry_out(action);
@@ -268,7 +268,7 @@ impl CacheTask {
 
     fn answer(&mut self, waiter: WaiterId, key: BlockKey, result: Result<CachedBlock>) {
         if let Some(answers) = self.settle(waiter) {
-            // There is room for every answer, so this fails only when the asker went away.
+            // The channel has room for every answer, so this fails only if the caller is gone.
             drop(answers.try_send(Completion { key, result }));
         }
     }

@@ -56,7 +56,7 @@ pub enum Access {
     Flat,
     /// Elements lie in chunks that are read and decoded whole.
     Chunked,
-    /// Elements are computed; a coarse read costs only what it returns.
+    /// Elements are computed; a coarse read costs only the elements that it returns.
     Computed,
 }
 
@@ -105,7 +105,7 @@ pub trait Format: Send + Sync + 'static {
     /// stored. Blocking; may use the CPU pool. The selection has been checked against the level's shape.
     ///
     /// # Errors
-    /// `Io`, `Corrupt` (saying what was expected and found), `Cancelled`.
+    /// `Io`, `Corrupt` (with the expected and the found value), `Cancelled`.
     fn read(
         &self,
         array: u32,

@@ -19,7 +19,7 @@ pub const MAX_ATTRIBUTE_DEPTH: usize = 32;
 /// Longest attribute of lists and maps as JSON text, bytes.
 pub const MAX_ATTRIBUTE_BYTES: usize = 1 << 20;
 
-/// Value of `type` in descriptions for JSON as it is.
+/// Value of `type` in descriptions of unconverted JSON.
 const JSON: &str = "json";
 /// Value of `type` in descriptions for numbers without a type that JSON cannot express.
 const NUMBER: &str = "number";
@@ -228,7 +228,7 @@ fn typed(fields: &mut Map<String, Value>) -> Option<Attribute> {
     }
 }
 
-/// A scalar as the element type has it: JSON does not tell unsigned from signed, nor always integers from floats.
+/// Converts a scalar to the element type: JSON does not distinguish unsigned from signed, nor always integers from floats.
 fn of_type(scalar: Scalar, element: Option<ElementType>) -> Scalar {
     let Some(element) = element else { return signed(scalar) };
     match (scalar, element.is_float()) {

@@ -93,7 +93,7 @@ pub struct Decoding {
     /// Reason why stored values cannot be decoded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
-    /// Element type of the meant values, as xarray chooses it. Integers that may be missing become floats, which have NaN.
+    /// Element type of the decoded values, as xarray chooses it. Integers that may be missing become floats, which have NaN.
     pub output: DType,
 }
 
@@ -109,7 +109,7 @@ impl PartialEq for Decoding {
 impl Eq for Decoding {}
 
 impl Decoding {
-    /// Stored values are the meant ones.
+    /// Returns the decoding that leaves stored values unchanged.
     #[must_use]
     pub fn identity(dtype: DType) -> Self {
         Self {
@@ -130,7 +130,7 @@ impl Decoding {
         self.keeps_values() && self.unsigned.is_none() && self.obstacle.is_none()
     }
 
-    /// True when every value, read by [`Decoding::meant`], is already the meant one.
+    /// Whether every value, read by [`Decoding::meant`], is already decoded.
     #[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent")]
     pub(crate) fn keeps_values(&self) -> bool {
         self.scale == 1.0 && self.offset == 0.0 && self.missing.is_empty()
@@ -155,7 +155,7 @@ impl Decoding {
         Some(fill.wrapped(dtype.element()).unwrap_or(fill))
     }
 
-    /// True when a value (read by [`Decoding::meant`]) is left out of pictures. A stored NaN does not count as missing here.
+    /// Whether a value (read by [`Decoding::meant`]) is left out of pictures. A stored NaN does not count as missing here.
     #[must_use]
     #[inline]
     pub fn is_missing(&self, stored: Scalar) -> bool {
@@ -169,7 +169,7 @@ impl Decoding {
         !(self.missing.is_empty() && self.unset.is_empty() && self.valid.is_none())
     }
 
-    /// The meant value of a stored one (read by [`Decoding::meant`]); NaN when it is left out of pictures.
+    /// Decodes a stored value (read by [`Decoding::meant`]); NaN if it is left out of pictures.
     #[must_use]
     pub fn decode(&self, stored: Scalar) -> f64 {
         if self.is_missing(stored) { f64::NAN } else { stored.as_f64() * self.scale + self.offset }
@@ -256,10 +256,10 @@ impl ArrayInfo {
         Some(texts)
     }
 
-    /// The level with this number.
+    /// Returns the level with this number.
     ///
     /// # Errors
-    /// `Invalid` when there are not so many.
+    /// `Invalid` if there are fewer levels.
     pub fn level(&self, level: u8) -> Result<&Level> {
         self.levels.get(usize::from(level)).ok_or_else(|| {
             Error::invalid(format!(
@@ -293,7 +293,7 @@ impl ArrayInfo {
     /// receives a description from elsewhere.
     ///
     /// # Errors
-    /// `Corrupt`, naming the array and what is wrong.
+    /// `Corrupt`, naming the array and the mistake.
     pub fn check(&self) -> Result<()> {
         let bad = |what: String| Err(Error::corrupt(format!("array `{}`: {what}", self.name)));
         if self.levels.is_empty() || self.levels.len() > MAX_LEVELS {
@@ -388,10 +388,10 @@ pub struct Dataset {
 const MAX_NAMED: usize = 20;
 
 impl Dataset {
-    /// The array with this name and its number. A data set with one array answers to the empty name.
+    /// Returns the array with this name and its number. The only array of a data set also has the empty name.
     ///
     /// # Errors
-    /// `NotFound`, listing what there is; `Unsupported`, with the reason, for what is left out.
+    /// `NotFound`, listing the arrays; `Unsupported`, with the reason, for an object that is left out.
     pub fn find(&self, name: &str) -> Result<(u32, &ArrayInfo)> {
         let trimmed = name.trim_matches('/');
         let found = match (trimmed, self.arrays.as_slice()) {
@@ -409,7 +409,7 @@ impl Dataset {
     /// Returns the error for a name that no array has.
     fn no_array(&self, name: &str) -> Error {
         let trimmed = name.trim_matches('/');
-        // Where nothing can be served, the first thing that is there is meant by no name.
+        // If no array can be served, the empty name stands for the first object.
         let is_meant = |left: &&LeftOut| {
             left.name.trim_matches('/') == trimmed || (trimmed.is_empty() && self.arrays.is_empty())
         };
@@ -430,10 +430,10 @@ impl Dataset {
         })
     }
 
-    /// The array with this number.
+    /// Returns the array with this number.
     ///
     /// # Errors
-    /// `NotFound` when there are not so many.
+    /// `NotFound` if there are fewer arrays.
     pub fn array(&self, number: u32) -> Result<&ArrayInfo> {
         self.arrays.get(number as usize).ok_or_else(|| {
             Error::not_found(format!("expected an array below {}, found {number}", self.arrays.len()))

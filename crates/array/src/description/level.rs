@@ -22,7 +22,7 @@ pub enum LevelOrigin {
 }
 
 impl LevelOrigin {
-    /// True for single values of a finer level: they cost little, and stand in until something better is there.
+    /// Whether values are single values of a finer level: they are cheap, and are drawn until better ones arrive.
     #[must_use]
     pub fn is_quick_look(self) -> bool {
         matches!(self, Self::Sampled | Self::Corners)
@@ -94,7 +94,7 @@ pub struct Level {
     pub shape: Vec<u64>,
     /// Block size per axis; the last block of an axis may be smaller.
     pub block: Vec<u64>,
-    /// Stored chunk per axis: what is read and decoded whole. `None` where any element is found by its place.
+    /// Shape of the stored chunks, which are read and decoded whole; `None` if every element is found by its offset.
     #[serde(default)]
     pub chunk: Option<Vec<u64>>,
     /// Origin of the values.
@@ -143,7 +143,7 @@ impl Level {
     /// Place in the grid of the block with this linear index (C order over the grid).
     ///
     /// # Errors
-    /// `Invalid` when there are not so many blocks.
+    /// `Invalid` if there are fewer blocks.
     pub fn grid_position(&self, index: u64) -> Result<Vec<u64>> {
         let grid = self.grid();
         if index >= self.block_count() {
@@ -171,10 +171,10 @@ impl Level {
         grid.iter().zip(at).fold(0, |n, (&g, &p)| n * g + p)
     }
 
-    /// The elements that block `index` covers, clipped to the level's shape.
+    /// Returns the elements that block `index` covers, clipped to the shape of the level.
     ///
     /// # Errors
-    /// `Invalid` when there are not so many blocks.
+    /// `Invalid` if there are fewer blocks.
     pub fn block_selection(&self, index: u64) -> Result<Selection> {
         let at = self.grid_position(index)?;
         let start: Vec<u64> = at.iter().zip(&self.block).map(|(p, b)| p * b).collect();

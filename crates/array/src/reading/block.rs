@@ -30,7 +30,7 @@ pub struct BlockInfo<'a> {
     pub level: &'a Level,
     /// Elements of the block, clipped to the shape of the level.
     pub selection: Selection,
-    /// Bytes of these elements; what the block costs unless it is not covered.
+    /// Bytes of these elements; the memory cost of a covered block.
     pub size_bytes: u64,
 }
 
@@ -53,11 +53,11 @@ pub enum Content {
         /// Range of the values present; `None` when every value is missing or NaN.
         range: Option<ValueRange>,
     },
-    /// There is nothing here at this level (sparse levels, AMR): the ancestor stands in.
+    /// The level has no values here (sparse levels, AMR): the ancestor is used instead.
     NotCovered,
 }
 
-/// One block with its content: what caches keep and renderers draw.
+/// Block with its content, as caches keep it and renderers draw it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     /// Key of the block.

@@ -15,7 +15,7 @@ use crate::{
     Source, Urgency, WantHandle, c_strides, cut_by_grid, want,
 };
 
-/// Most blocks wanted at a time by one read: with blocks of at most 1 MiB, 64 MiB under way.
+/// Most blocks that one read wants at a time: 64 MiB under way for blocks of 1 MiB.
 pub const WINDOW_BLOCKS: usize = 64;
 
 /// Reads `request.selection` into `into` by gathering it from `source.blocks`.
@@ -99,10 +99,10 @@ pub struct BlockPart {
 }
 
 impl BlockPart {
-    /// Copies this part out of its block.
+    /// Copies this part from its block to the target.
     ///
     /// # Errors
-    /// `NotFound` when the block is not covered, `Corrupt` when it has another size than its level says.
+    /// `NotFound` if the block is not covered, `Corrupt` if its size differs from that of its level.
     pub fn land(mut self, block: &Block, level: &Level, item_bytes: usize) -> Result<()> {
         let Content::Data { bytes, .. } = &block.content else {
             return Err(Error::new(
@@ -136,7 +136,7 @@ pub struct BlockParts<'a> {
     selection: &'a Selection,
     level: &'a Level,
     cuts: Vec<Vec<(u64, u64, u64)>>,
-    /// Per axis cut so far: what is left of the target, and the number of its next cut.
+    /// Rest of the target and number of the next cut, for each axis that is cut so far.
     rest: Vec<(Region, usize)>,
     /// Per axis: the cut that the current piece lies in.
     at: Vec<usize>,
@@ -216,7 +216,7 @@ impl Iterator for BlockParts<'_> {
 }
 
 impl BlockParts<'_> {
-    /// Takes cut number `cut` off the front of `rest` and remembers what is left.
+    /// Splits cut number `cut` off the front of `rest` and stores the rest.
     fn take_cut(&mut self, axis: usize, cut: usize, rest: Region) -> Region {
         let count = self.cuts[axis][cut].2;
         // A piece is never longer than its target, whose sizes are `usize`.

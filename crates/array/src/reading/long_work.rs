@@ -15,7 +15,7 @@ pub enum LongTask {
         /// Number of the array in the description.
         array: u32,
     },
-    /// Bytes of a packed file that are looked through, once, so that its inside can be read at any place.
+    /// Indexing of a compressed file, in bytes: one pass, after which it can be read at any position.
     Indexing,
 }
 
@@ -39,12 +39,12 @@ impl LongWork {
         self.with(|tasks| tasks.get(&task).copied())
     }
 
-    /// Says how far a task is that is being worked on.
+    /// Sets the progress of a running task.
     pub fn set(&self, task: LongTask, done: u64, total: u64) {
         self.with(|tasks| tasks.insert(task, WorkProgress { done: done.min(total), total }));
     }
 
-    /// Says that nobody works on a task any more, done or not.
+    /// Marks a task as no longer running, done or not.
     pub fn end(&self, task: LongTask) {
         self.with(|tasks| tasks.remove(&task));
     }

@@ -203,7 +203,7 @@ pub enum IndexEntry {
     Ellipsis,
 }
 
-/// Index expression as it is written between brackets in numpy: `0:10, ::2, 3, ...`.
+/// Index expression in numpy's notation, without the brackets: `0:10, ::2, 3, ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Indexing(Vec<IndexEntry>);
 

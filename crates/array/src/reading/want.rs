@@ -148,7 +148,7 @@ impl Want {
         self.shared.with(|s| s.urgency)
     }
 
-    /// True once nobody waits any more.
+    /// Whether the want is cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.shared.with(|s| s.cancelled)
@@ -170,15 +170,15 @@ impl Want {
     /// Waits for a change after version `seen`.
     ///
     /// # Cancel safety
-    /// Safe: nothing is consumed.
+    /// Safe: no state is lost.
     pub async fn changed(&self, seen: u64) -> u64 {
         std::future::poll_fn(|cx| self.poll_changed(cx, seen)).await
     }
 
-    /// Waits until nobody wants it any more.
+    /// Waits until the want is cancelled.
     ///
     /// # Cancel safety
-    /// Safe: nothing is consumed.
+    /// Safe: no state is lost.
     pub async fn cancelled(&self) {
         let mut seen = 0;
         while !self.is_cancelled() {
@@ -190,7 +190,7 @@ impl Want {
     /// more: the work is dropped then, and not even begun where that was so before.
     ///
     /// # Cancel safety
-    /// Dropping it drops the work.
+    /// Dropping the future drops the work.
     pub async fn drive<T>(
         &self,
         work: impl Future<Output = T>,
@@ -225,7 +225,7 @@ impl WantHandle {
         self.shared.with(|s| s.urgency)
     }
 
-    /// Changes it; everyone down the path is told.
+    /// Changes the urgency, and notifies all holders of the want.
     pub fn adjust(&self, urgency: Urgency) {
         if self.urgency() != urgency {
             self.shared.change(|s| s.urgency = urgency);

@@ -66,7 +66,7 @@ impl Calendar {
         }
     }
 
-    /// The year as it is written; the inverse of [`counted`](Self::counted).
+    /// Converts a counted year to the year as it is written; the inverse of [`counted`](Self::counted).
     fn written(self, counted: i64) -> i64 {
         match self {
             Self::Standard | Self::Julian if counted <= 0 => counted - 1,
@@ -360,7 +360,7 @@ impl TimeUnits {
         Some((format!("{sign}{:04}-{month:02}-{day:02}", year.abs()), of_day.rem_euclid(NANOSECONDS_A_DAY)))
     }
 
-    /// Smallest part of a date that tells some of the values from others: a day where all are at midnight.
+    /// Returns the finest part of a date in which the values differ: the day if all are at midnight.
     #[must_use]
     pub fn precision(&self, values: &[f64]) -> Precision {
         let is_whole = |moment: f64, length: f64| {
@@ -402,7 +402,7 @@ fn without_zone(text: &str) -> Option<(&str, f64)> {
     if let Some(rest) = ["utc", "gmt", "z"].iter().find_map(|name| lower.strip_suffix(*name)) {
         return Some((text[..rest.len()].trim_end(), 0.0));
     }
-    // Dates have the sign too: a zone stands behind a time of day.
+    // Dates contain the sign too; a time zone follows a time of day.
     let Some(at) = text.rfind(['+', '-']).filter(|&at| text[..at].contains(':')) else {
         return Some((text, 0.0));
     };

@@ -157,7 +157,7 @@ fn push_integers<T: Element>(
     let scale = decoding.scale as i128;
     let size_bytes = output.size_bytes();
     for stored in values {
-        // Stored integers have at most 64 bits: the lowest bits of the product are right whatever is lost above.
+        // Stored integers have at most 64 bits: the lowest bits of the product are correct although higher ones are lost.
         let product = stored.to_scalar().integer().unwrap_or_default().wrapping_mul(scale);
         let bytes = product.to_le_bytes();
         let start = out.len();

@@ -213,7 +213,7 @@ impl DType {
         self.size_bytes() > 1 && self.order != ByteOrder::NATIVE
     }
 
-    /// Turns elements of this type in `bytes` into the host's order, in place.
+    /// Converts elements of this type in `bytes` to the byte order of the host, in place.
     pub fn to_native(self, bytes: &mut [u8]) {
         if self.is_swapped() {
             for element in bytes.chunks_exact_mut(self.size_bytes()) {
@@ -290,7 +290,7 @@ impl TryFrom<String> for DType {
     }
 }
 
-/// One value, exact for every element type.
+/// Value of any element type, exact.
 ///
 /// In JSON: a number where JSON can hold it exactly in double precision, else a string
 /// (`"NaN"`, `"Infinity"`, `"-Infinity"`, or a decimal integer beyond 2^53).

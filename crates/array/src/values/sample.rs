@@ -24,7 +24,7 @@ const FEWEST_OTHERS: usize = 3;
 /// Collects a sample of values, block by block.
 #[derive(Clone, Debug, Default)]
 pub struct ValueSampler {
-    /// Hash of the place, and value, of those picked so far.
+    /// Hash of the position, and value, of the values chosen so far.
     picked: Vec<(u64, f64)>,
     /// Values are picked whose hash is at most `u64::MAX` shifted right by this.
     shift: u32,
@@ -52,7 +52,7 @@ pub struct ValueSample {
     pub packing: Option<[f64; 2]>,
 }
 
-/// Equal values far from all others at one end: programs write them for missing values without an attribute that says so.
+/// Padding: equal values far from all others at one end, which programs write for missing values without declaring them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Padding {
     /// The value.

@@ -114,7 +114,7 @@ impl Accumulator {
         self.sum = total;
     }
 
-    /// Adds what another one gathered. The histogram keeps this one's number of bins.
+    /// Adds the values of another accumulator. The histogram keeps its own number of bins.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.missing += other.missing;
@@ -141,7 +141,7 @@ impl Accumulator {
     }
 }
 
-/// Narrowest and widest bins, as powers of two: what doubles can multiply and divide by exactly.
+/// Narrowest and widest bins, as powers of two by which doubles are multiplied and divided exactly.
 const MIN_LOG2_WIDTH: i32 = -1000;
 const MAX_LOG2_WIDTH: i32 = 1022;
 /// Largest number of a bin: doubles represent every integer up to it.
@@ -243,7 +243,7 @@ impl Bins {
         }
     }
 
-    /// Bins at least as wide as those of another one, so that its bins fall whole into ours.
+    /// Widens the bins to at least those of another histogram, so that each of its bins lies in one bin of this one.
     fn coarsen_to(&mut self, log2_width: i32) {
         if self.log2_width < log2_width {
             let shift = (log2_width - self.log2_width).min(63);

@@ -17,16 +17,16 @@ use crate::schedule::scratch::{Scratch, ScratchReservation};
 /// Smaller chunks are decoded again: that is quick, and keeping them would make the list long.
 const LEAST_KEPT_BYTES: usize = 32 << 10;
 
-/// Decoded bytes with the room they take.
+/// Decoded bytes with their memory reservation.
 #[derive(Debug, Default)]
 pub(crate) struct DecodedChunk {
     bytes: Vec<u8>,
-    /// Given back after the bytes are: fields are dropped in order.
+    /// Released after the bytes: fields are dropped in order.
     _room: Option<ScratchReservation>,
 }
 
 impl DecodedChunk {
-    /// Keeps decoded `bytes` together with `room`, which shrinks to their length.
+    /// Combines decoded `bytes` with their reservation `room`, which shrinks to their length.
     pub(crate) fn new(bytes: Vec<u8>, mut room: ScratchReservation) -> Self {
         room.shrink_to(bytes.len() as u64);
         Self { bytes, _room: Some(room) }
@@ -43,7 +43,7 @@ impl Deref for DecodedChunk {
 
 /// Owner, array, chunk.
 type ChunkKey = (u64, u32, u64);
-/// A place for one decoded chunk; its lock is held while somebody decodes.
+/// Slot of one decoded chunk; its lock is held while a thread decodes.
 pub(crate) type ChunkSlot = Arc<Mutex<Option<Arc<DecodedChunk>>>>;
 
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl ChunkCache {
     /// are there. The caller drops them, without the lock.
     pub(crate) fn take_idle(&mut self, bytes: u64) -> Vec<ChunkSlot> {
         let idle = |(key, entry): (&ChunkKey, &ChunkEntry)| {
-            // Everybody who could get at the content holds the slot or the content itself.
+            // Every user of the content holds the slot or the content itself.
             let content = entry.slot.try_lock().filter(|_| Arc::strong_count(&entry.slot) == 1)?;
             let size = match content.as_ref() {
                 Some(decoded) if Arc::strong_count(decoded) == 1 => decoded.len() as u64,
@@ -99,7 +99,7 @@ impl ChunkCache {
     }
 }
 
-/// Numbers whatever has chunks, so that all can share one table.
+/// Counter of the owners of chunks, so that all can share one table.
 static NEXT_OWNER: AtomicU64 = AtomicU64::new(0);
 
 /// The decoded chunks of one opened file.
@@ -123,7 +123,7 @@ impl ChunkStore {
     /// The chunk of `size_bytes`, decoded now unless it is kept; whoever asks meanwhile waits for the same.
     ///
     /// # Errors
-    /// Errors of `decode`; nothing is kept then. `Cancelled` while somebody else decodes it.
+    /// Errors of `decode`; nothing is kept then. `Cancelled` while another thread decodes it.
     pub(crate) fn get(
         &self,
         array: u32,
@@ -144,20 +144,20 @@ impl ChunkStore {
         let decoded = decode().map(Arc::new);
         match &decoded {
             Ok(decoded) if !decoded.is_empty() => *content = Some(Arc::clone(decoded)),
-            // Nothing to keep: an error, or whatever was never written.
+            // Nothing to keep: an error, or a chunk that was never written.
             _ => drop(self.scratch.with_kept(|kept| kept.entries.remove(&key))),
         }
         decoded
     }
 
-    /// Keeps what was decoded anyway, unless it is there or others need the room.
+    /// Keeps a chunk that was decoded for another reason, unless it is there or its memory is needed.
     pub(crate) fn put(&self, array: u32, chunk: u64, bytes: Vec<u8>) {
         if bytes.len() < LEAST_KEPT_BYTES {
             return;
         }
         let Some(room) = self.scratch.try_reserve(bytes.len() as u64) else { return };
         let slot = self.scratch.with_kept(|kept| kept.slot((self.owner, array, chunk)));
-        // Whoever holds it decodes the same, and may wait for the room taken here.
+        // The holder of the lock decodes the same chunk, and may wait for the memory reserved here.
         let Some(mut content) = slot.try_lock() else { return };
         if content.is_none() {
             *content = Some(Arc::new(DecodedChunk::new(bytes, room)));

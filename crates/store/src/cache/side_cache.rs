@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use rustix::fs::OFlags;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Most bytes that a side cache keeps unless told otherwise: room for the levels of about 150 GB of data.
+/// Default limit of a side cache, bytes: enough for the levels of about 150 GB of data.
 pub const SIDE_CACHE_BYTES: u64 = 20 << 30;
 /// Largest entry, bytes.
 pub const MAX_ENTRY_BYTES: u64 = 1 << 30;
@@ -32,7 +32,7 @@ const UNSEEN_SHARE: u64 = 16;
 /// A temporary file older than this was left behind by a process that died; into a folder that has been empty for so
 /// long nobody is about to write.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
-/// Times that an entry's folder is made anew after somebody took it away.
+/// Number of times that the folder of an entry is made again after another process removed it.
 const FOLDER_TRIES: usize = 8;
 /// Deepest directory below the side cache's own that is looked at.
 const MAX_SIDE_FOLDER_DEPTH: usize = 8;
@@ -50,7 +50,7 @@ pub struct SideCache {
     unseen_bytes: Mutex<u64>,
 }
 
-/// Numbers temporary files: whatever shares a directory within this process does not share their names.
+/// Counter of temporary files, so that caches of this process that share a directory use different names.
 static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
 impl SideCache {
@@ -196,7 +196,7 @@ struct SideEntry {
     used: SystemTime,
 }
 
-/// The entries of every data set in `dir`. Other folders are not ours.
+/// Lists the entries of every data set in `dir`. Other folders are ignored.
 fn find_all(dir: &Path, found: &mut Vec<SideEntry>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
@@ -209,7 +209,7 @@ fn find_all(dir: &Path, found: &mut Vec<SideEntry>) {
     }
 }
 
-/// The entries below `dir`; abandoned temporary files are deleted on the way.
+/// Lists the entries below `dir`, and deletes abandoned temporary files.
 fn find(dir: &Path, depth: usize, found: &mut Vec<SideEntry>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
@@ -251,7 +251,7 @@ fn checksum(dataset: DatasetId, name: &str, bytes: &[u8]) -> [u8; 16] {
     hasher.digest128().to_le_bytes()
 }
 
-/// A file that this user wrote and nobody else can have; a link, a pipe or somebody else's file is not there.
+/// Opens a file if this user owns it and no other user can write it; links, pipes and files of other users count as missing.
 fn open_own(path: &Path) -> Option<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
@@ -267,7 +267,7 @@ fn is_entry(path: &Path) -> bool {
 }
 
 fn write_entry(path: &Path, dataset: DatasetId, name: &str, bytes: &[u8]) -> std::io::Result<()> {
-    // Whatever waits under this name, a left-over or a link, is not written to.
+    // An existing file or link of this name is not written to.
     drop(fs::remove_file(path));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let mut header = Vec::with_capacity(ENTRY_HEADER_BYTES);

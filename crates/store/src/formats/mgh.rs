@@ -17,13 +17,13 @@ const DATA_OFFSET: u64 = 284;
 /// Compressed bytes in which the MGH header must lie.
 const PACKED_HEAD_BYTES: usize = 64 << 10;
 
-/// FreeSurfer's own directions where nothing is said: coronal slices.
+/// FreeSurfer's default directions for a header without any: coronal slices.
 const CORONAL: [[f32; 3]; 3] = [[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]];
 
 /// Opens a file.
 ///
 /// # Errors
-/// `Corrupt`, `Unsupported`: what was expected of the header and what was found.
+/// `Corrupt`, `Unsupported`, with the expected and the found field of the header.
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFile> {
     let head = file.head(PACKED_HEAD_BYTES)?;
     let is_packed = gzip::recognizes(&head);
@@ -52,7 +52,7 @@ struct MghHeader {
     steps: [f32; 3],
     /// Direction of each axis.
     directions: [[f32; 3]; 3],
-    /// The world's place of the volume's middle.
+    /// World position of the center of the volume.
     middle: [f32; 3],
 }
 
@@ -125,7 +125,7 @@ impl MghHeader {
         (0..self.sizes.len()).rev().map(axis).collect()
     }
 
-    /// Takes FreeSurfer's own space where nothing can be drawn by that of the file, and says so.
+    /// Replaces a degenerate world space of the file by FreeSurfer's default, with a warning.
     fn repair_space(&mut self) -> Vec<String> {
         if describe::is_drawable(&self.world_from_voxel(), [self.sizes[0], self.sizes[1], self.sizes[2]]) {
             return Vec::new();
@@ -134,7 +134,7 @@ impl MghHeader {
         vec!["the directions of the axes lay voxels over each other and are passed over".to_owned()]
     }
 
-    /// Steps along the directions, the volume's middle in its place.
+    /// Map with steps along the directions and the center of the volume at its position.
     #[expect(clippy::cast_precision_loss, reason = "sizes of 31 bits")]
     fn world_from_voxel(&self) -> [[f64; 4]; 3] {
         [0, 1, 2].map(|row| {

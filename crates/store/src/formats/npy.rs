@@ -26,7 +26,7 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 /// Opens a file.
 ///
 /// # Errors
-/// `Corrupt`, `Unsupported`: what was expected of the header and what was found.
+/// `Corrupt`, `Unsupported`, with the expected and the found part of the header.
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFile> {
     let head = file.head(MAX_PREFIX_BYTES + MAX_NPY_HEADER_BYTES)?;
     let (text, begins_at) = header_text(&head)?;

@@ -35,7 +35,7 @@ use crate::{ByteStore, FileBytes, OpenOptions, formats::common::describe};
 /// Longest description of a raw file, bytes.
 const MAX_DESCRIPTION_BYTES: u64 = 1 << 20;
 
-/// The description as it is written.
+/// Description as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawDescription {
@@ -83,7 +83,7 @@ fn default_name() -> String {
 /// Opens a file by its description.
 ///
 /// # Errors
-/// `Invalid`: what the description should say.
+/// `Invalid`, with the expected contents of the description.
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFile> {
     if file.size_bytes() > MAX_DESCRIPTION_BYTES {
         return Err(Error::invalid(format!(
@@ -150,7 +150,7 @@ fn info(description: &RawDescription) -> ArrayInfo {
     let mut info = describe::array(&description.name, description.dtype, axes, &description.shape, None);
     info.units.clone_from(&description.units);
     info.decoding = decoding(description);
-    // Said as other formats say it, so that copies and clients know it too.
+    // Stored as other formats store it, so that copies and clients know it too.
     let element = info.dtype.element();
     let fill = info.decoding.missing.first();
     let fill = fill.map(|&fill| ("_FillValue".to_owned(), Attribute::Number(fill, Some(element))));
@@ -166,7 +166,7 @@ fn decoding(description: &RawDescription) -> Decoding {
     let mut decoding = Decoding {
         scale: description.scale.unwrap_or(1.0),
         offset: description.add.unwrap_or(0.0),
-        // A value that the type rounds is meant as the type rounds it.
+        // A value is rounded as the type rounds it.
         missing: description.fill.map(|fill| in_type(fill, element)).into_iter().collect(),
         ..Decoding::identity(description.dtype)
     };
@@ -176,7 +176,7 @@ fn decoding(description: &RawDescription) -> Decoding {
     decoding
 }
 
-/// A number as elements of this type have it: rounded, or whole. One that no element can have stays as it is.
+/// Converts a number to the values of an element type: rounded, or whole. A number out of range stays unchanged.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -15,7 +15,7 @@ use crate::formats::registry::{DIRECTORY_FORMATS, HEAD_BYTES, format_of_head, fo
 /// Bytes of a file that are tested first: most signatures lie in them.
 const FIRST_BYTES: u64 = 4 << 10;
 
-/// The format that a file or folder seems to be of; `None` for what is no data set.
+/// Returns the format of a file or folder by its signature or name; `None` if it is no data set.
 ///
 /// # Errors
 /// `Io`, `Denied`, `NotFound`.
@@ -68,7 +68,7 @@ impl DetachedHeader {
         Some(Self { stem: stem(&name), name, text: String::from_utf8_lossy(&text).into_owned() })
     }
 
-    /// Whether a file beside it is a part of its data set: it has its stem (`a.nhdr` and `a.raw`), or stands in its text.
+    /// Whether a file in the same folder is part of its data set: it has the same stem (`a.nhdr` and `a.raw`), or is named in its text.
     #[must_use]
     pub fn has_part(&self, name: &str) -> bool {
         name != self.name && (stem(name) == self.stem || self.text.lines().any(|line| names(line, name)))
@@ -82,7 +82,7 @@ fn stem(name: &str) -> String {
 /// Endings of files that describe data in other files.
 const DESCRIPTIONS: [&str; 4] = [".nhdr", ".hdr", ".toml", ".hierarchy"];
 
-/// Whether a line names a file as a word of its own.
+/// Whether a line contains the name of a file as a separate word.
 fn names(line: &str, file: &str) -> bool {
     line.match_indices(file).any(|(at, found)| {
         let is_edge = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || "\"'=:,[]/".contains(c));

@@ -21,7 +21,7 @@ use crate::schedule::read_pieces::PIECE_COST;
 use crate::schedule::workers::{QueuePermit, WorkerJob, Workers};
 use crate::{ByteStore, CancelFlag, Format};
 
-/// So long a job keeps its thread; then it tells what it has, and what is left queues again behind what is more urgent.
+/// Time that a job keeps its thread; then it reports the finished reads, and the rest is queued again after more urgent jobs.
 const TURN: Duration = Duration::from_millis(5);
 
 /// Small read of a batch.
@@ -34,10 +34,10 @@ pub(crate) struct SmallRead {
     pub(crate) cost: u64,
 }
 
-/// Makes reads that fit their array; dropping the stream withdraws what is left.
+/// Makes reads that fit their array; dropping the stream cancels the rest.
 pub(crate) fn read_together(format: &Arc<dyn Format>, reads: Vec<SmallRead>) -> ReadEnds {
     let withdraw = WithdrawOnDrop(CancelFlag::default());
-    // A job tells of one read at least whenever it gives its thread back.
+    // A job reports at least one read whenever it yields its thread.
     let (sender, ends) = mpsc::channel(reads.len());
     let jobs: Vec<SmallReadBatch> = in_jobs(reads)
         .into_iter()
@@ -105,13 +105,13 @@ struct SmallReadBatch {
     unproven: Vec<(usize, Result<()>)>,
     ended: Vec<(usize, Result<()>)>,
     cancel: CancelFlag,
-    /// Has room for the end of each read.
+    /// Channel with room for the result of each read.
     sender: mpsc::Sender<Vec<(usize, Result<()>)>>,
     workers: Workers,
 }
 
 impl SmallReadBatch {
-    /// Lets others have the thread. The rest goes back to the place that the job had in the queue.
+    /// Yields the thread. The rest keeps the position that the job had in the queue.
     fn queue_again(&mut self, place: QueuePermit) {
         let rest = Self {
             format: Arc::clone(&self.format),
@@ -183,7 +183,7 @@ struct CurrentArray {
 }
 
 impl RecentData {
-    /// Tells where the next reads lie that are not told yet.
+    /// Announces the positions of the next reads that are not announced yet.
     fn tell_ahead(&mut self) {
         if let Some(CurrentArray { flat: Some((flat, _)), ahead, .. }) = &mut self.flat {
             ahead.next(&*flat.store);
@@ -209,7 +209,7 @@ impl SmallReadBatch {
         }
     }
 
-    /// Looks once, after all reads since the last look, whether what they read may have been something else.
+    /// Checks once, for all reads since the last check, whether the file has changed.
     fn prove(&mut self, near: &RecentData) {
         let store = near.flat.as_ref().and_then(|lying| lying.flat.as_ref()).map(|(_, store)| store);
         let store = store.filter(|_| !self.unproven.is_empty());
@@ -231,7 +231,7 @@ impl SmallReadBatch {
             let same = self.unread.iter().map(|read| &read.request);
             let same = same.take_while(|r| (r.array, r.level) == (array, level));
             let next = same.map_while(|r| flat.stretch(&r.selection));
-            // What is wrong with a neighbor is its own affair: then each is read by itself.
+            // An error of a neighbor must not affect this read: then each is read alone.
             *window = FileWindow::over(flat, &stretch, next, &self.cancel).ok().flatten();
         }
         match window.as_ref().filter(|window| window.covers(flat, &stretch)) {
@@ -249,7 +249,7 @@ impl Drop for SmallReadBatch {
             self.reading.into_iter().chain(self.unproven.drain(..).map(|(number, _)| number)).chain(unread);
         let lost = |number| (number, Err(Error::internal("expected the end of a read, found none")));
         self.ended.extend(left.map(lost));
-        // There is room for all of them, so this fails only when the asker went away.
+        // The channel has room for all of them, so this fails only if the caller is gone.
         drop(self.sender.try_send(std::mem::take(&mut self.ended)));
     }
 }
@@ -264,7 +264,7 @@ mod tests {
 
     use super::*;
     use crate::formats::common::flat::FlatArray;
-    use crate::formats::common::flat_file::{HeaderInfo, FlatFile, FlatFileArray};
+    use crate::formats::common::flat_file::{FlatFile, FlatFileArray, HeaderInfo};
     use crate::schedule::workers::MAX_QUEUED_JOBS;
     use crate::{Access, FileBytes, IoCounts, formats::common::describe};
 

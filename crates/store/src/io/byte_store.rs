@@ -77,10 +77,10 @@ pub trait ByteStore: Send + Sync + 'static {
         None
     }
 
-    /// Fills `into` from `offset` on. Blocking; what takes long looks at `cancel`.
+    /// Fills `into` from `offset` on. Blocking; long reads check `cancel`.
     ///
     /// # Errors
-    /// `Corrupt` beyond the end, `Stale` when the bytes changed since opening, `Io`, `Cancelled`.
+    /// `Corrupt` beyond the end, `Stale` if the bytes changed since opening, `Io`, `Cancelled`.
     fn read_at(&self, offset: u64, into: &mut [u8], cancel: &CancelFlag) -> Result<()>;
 
     /// As [`read_at`](Self::read_at), without looking whether the bytes have changed: nobody may hear of them before
@@ -214,7 +214,7 @@ impl FileBytes {
     /// input and must not reach the rest of the disk.
     ///
     /// # Errors
-    /// `Denied` for other places; as [`open`](Self::open).
+    /// `Denied` for other locations; errors of [`open`](Self::open).
     pub fn open_beside(&self, name: &str) -> Result<Arc<Self>> {
         use std::path::Component::{CurDir, Normal};
         let relative = Path::new(name);
@@ -243,7 +243,7 @@ impl FileBytes {
     /// system are followed. Nothing outside is even looked for.
     ///
     /// # Errors
-    /// `Denied` for other places, `NotFound`.
+    /// `Denied` for other locations, `NotFound`.
     pub(crate) fn within(&self, name: &str, folder: &Path) -> Result<PathBuf> {
         let denied =
             || Error::new(ErrorKind::Denied, format!("`{name}` lies outside of the exported folder"));
@@ -299,14 +299,14 @@ impl FileBytes {
         ))
     }
 
-    /// Whether no other file has taken its place, as far as that was looked at. One that is gone was not replaced.
+    /// Whether the file was not replaced, as far as that was checked. A deleted file counts as not replaced.
     fn is_in_place(&self, open_for: Duration) -> bool {
         let looked_at = Duration::from_millis(self.in_place_at_millis.load(Ordering::Relaxed));
         if open_for < looked_at + LOOK_AGAIN_AFTER {
             return true;
         }
         if std::fs::metadata(&self.path).is_ok_and(|there| FileStamp::of(&there) != self.stamp) {
-            // Not noted: whoever reads from now on sees it too.
+            // Not recorded: later reads detect it too.
             return false;
         }
         let open_for_millis = u64::try_from(open_for.as_millis()).unwrap_or(u64::MAX);
@@ -342,7 +342,7 @@ impl FileBytes {
         })
     }
 
-    /// Whether the system has the byte at `offset` in memory; a system that cannot tell has not.
+    /// Whether the byte at `offset` is in the memory of the system; `false` if the system cannot tell.
     fn is_in_memory(&self, offset: u64) -> bool {
         let looked = preadv2(&self.file, &mut [IoSliceMut::new(&mut [0])], offset, ReadWriteFlags::NOWAIT);
         !matches!(looked, Err(Errno::AGAIN | Errno::OPNOTSUPP))
@@ -402,7 +402,7 @@ impl ByteStore for FileBytes {
         }
         for range in pages(ranges) {
             let size_bytes = NonZero::new(range.end - range.start);
-            // An advice only: where it is refused, the reads fetch what they need.
+            // Only advice: if it is refused, the reads fetch their bytes.
             if let Err(error) = fadvise(&self.file, range.start, size_bytes, Advice::WillNeed) {
                 tracing::debug!(%error, path = %self.path.display(), "nothing is fetched ahead");
                 return;

@@ -10,7 +10,7 @@ use crate::ByteStore;
 /// Requests are told so many at a time, as soon as no more are left that were told before: a disk has 64 to 128 in hand
 /// for each storage thread.
 const TOLD_TOGETHER: usize = 64;
-/// Larger requests are not told, they keep a disk busy by themselves. So a thread is never more than 8 MiB ahead.
+/// Largest request that is announced, bytes: larger ones keep a disk busy alone. So a thread is at most 8 MiB ahead.
 const MAX_REQUEST_BYTES: u64 = 64 << 10;
 /// Number of announced requests that are considered together.
 const LOOKED_AT: usize = 3;
@@ -44,7 +44,7 @@ impl<R: Iterator<Item = Range<u64>>> ReadAhead<R> {
     }
 }
 
-/// Whether some of these bytes have to be fetched first, as a look at a few of them says.
+/// Whether some of these bytes must be fetched first, by a test of a few of them.
 pub(crate) fn is_far(ranges: &[Range<u64>], is_in_memory: impl Fn(u64) -> bool) -> bool {
     let last = ranges.len().saturating_sub(1);
     let looked_at = (0..LOOKED_AT).filter_map(|n| ranges.get(n * last / (LOOKED_AT - 1)));

@@ -11,7 +11,7 @@ use array::{Region, Result, Selection};
 use crate::formats::common::flat::{FlatArray, MAX_GAP_BYTES};
 use crate::{ByteStore, CancelFlag, IoCounts};
 
-/// Most bytes of a window: what one storage thread holds besides results.
+/// Most bytes of a window, which one storage thread holds besides results.
 const MAX_WINDOW_BYTES: u64 = 1 << 20;
 
 /// Array whose elements are found by their offsets in a store.

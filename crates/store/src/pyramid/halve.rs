@@ -65,7 +65,7 @@ fn groups<T: Element>(values: &[T], shape: &[usize], halved: &[bool], mut each: 
     }
 }
 
-/// Along one axis: the finer places of each coarser one.
+/// Finer positions of each coarser one, along one axis.
 fn members(n: usize, is_halved: bool) -> Vec<Vec<usize>> {
     let width = if is_halved { 2 } else { 1 };
     (0..n).step_by(width).map(|first| (first..(first + width).min(n)).collect()).collect()
@@ -78,7 +78,7 @@ fn rows(places: &[Vec<Vec<usize>>], at: &[usize], outer: &[usize]) -> Vec<usize>
     })
 }
 
-/// The next place in C order; false after the last.
+/// Advances to the next position in C order; `false` after the last.
 fn advance(at: &mut [usize], places: &[Vec<Vec<usize>>]) -> bool {
     for axis in (0..at.len()).rev() {
         at[axis] += 1;

@@ -31,9 +31,9 @@ pub const PIECES_AT_ONCE: usize = 2;
 /// Most bytes of the finer box from which one piece of a block is made, unless it holds a single voxel.
 pub const PIECE_BYTES: usize = 1 << 20;
 
-/// Changes when blocks would be made in another way: entries of the side cache of another version are not found.
+/// Version of the way in which blocks are made: entries of the side cache of another version are not found.
 const VERSION: u32 = 3;
-/// Dead entries of the table of blocks under way are cleared when it is this long.
+/// Length of the table of blocks under way at which dead entries are cleared.
 const FLIGHTS_BEFORE_CLEARING: usize = 256;
 
 type BlockFuture = Shared<BoxFuture<'static, Result<Arc<Block>>>>;
@@ -84,7 +84,7 @@ impl LevelMaker {
         })
     }
 
-    /// Most bytes that were in hand at a time so far.
+    /// Returns the peak of the bytes in use.
     pub(super) fn peak_bytes(&self) -> u64 {
         self.in_hand.0.peak.load(Ordering::Relaxed)
     }
@@ -141,7 +141,7 @@ impl LevelMaker {
         .await
     }
 
-    /// A block of a made level: joins whoever makes it already, or begins. `key` is one of the plan's.
+    /// Makes a block of a made level, or joins a making under way. `key` is one of the plan.
     pub(super) fn made(
         self: &Arc<Self>,
         plan: &Arc<PyramidPlan>,
@@ -265,11 +265,11 @@ pub(super) fn needed_bytes(plan: &PyramidPlan, key: BlockKey) -> Result<u64> {
     for level in 1..=key.level {
         let BlockOrigin::Made { halved, .. } = plan.origin(key.array, level) else { continue };
         let (grain, block) = (grain(plan, key.array, level - 1)?, &array.level(level)?.block);
-        // What one grain covers is not cut; see `place_to_cut`.
+        // The box that one grain covers is not cut; see `place_to_cut`.
         let uncut = grain.iter().zip(halved).map(|(&n, &h)| if h && n % 2 == 1 { 2 * n } else { n });
         let piece = bytes(&uncut.collect::<Vec<_>>()).max(PIECE_BYTES as u64);
         let at_once = if level == key.level { PIECES_AT_ONCE as u64 } else { 1 };
-        // A piece has its finer box, at most half as much halved, and a finer block with what that needs.
+        // A piece holds its finer box, at most half as much halved, and a finer block with its own needs.
         let pieces = (piece + piece / 2).saturating_add(below).saturating_mul(at_once);
         below = bytes(block).saturating_add(pieces);
     }
@@ -322,7 +322,7 @@ fn grain(plan: &PyramidPlan, array: u32, level: u8) -> Result<Vec<u64>> {
     Ok(if is_flat { vec![1; finer.shape.len()] } else { finer.block.clone() })
 }
 
-/// Near the middle of the slowest axis that is longer than what one grain covers.
+/// Returns the cut near the middle of the slowest axis that is longer than one grain.
 fn place_to_cut(shape: &[usize], halved: &[bool], grain: &[u64]) -> Option<(usize, usize)> {
     (0..shape.len()).find_map(|axis| {
         let is_whole = halved[axis] && grain[axis].is_multiple_of(2);
@@ -346,7 +346,7 @@ fn finer_box(start: &[u64], count: &[usize], halved: &[bool], finer_shape: &[u64
     Selection::of_box(&low, &size)
 }
 
-/// Modes have names of their own: what an array means may be decided anew.
+/// Modes have separate names: the meaning of an array may change.
 fn entry_name(key: BlockKey, array: &ArrayInfo) -> String {
     let modes = if array.meaning == Meaning::Labels { "-modes" } else { "" };
     format!("levels-{VERSION}{modes}/g{}/a{}/l{}/{}", key.generation.0, key.array, key.level, key.index)

@@ -47,7 +47,7 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// Adds levels to what `inner` describes. Without a side cache, made blocks are forgotten.
+    /// Adds levels to the description of `inner`. Without a side cache, made blocks are not kept.
     #[must_use]
     pub fn new(inner: FormatSource, options: &OpenOptions) -> Self {
         let plan = Arc::new(plan_for(&inner, &inner.format().dataset()));
@@ -62,13 +62,13 @@ impl Levels {
         }
     }
 
-    /// Most bytes in hand at a time so far, of blocks being made and what they are made of.
+    /// Returns the peak of the bytes of blocks being made and their sources.
     #[must_use]
     pub fn peak_bytes(&self) -> u64 {
         self.maker.peak_bytes()
     }
 
-    /// The plan for what the format describes now.
+    /// Returns the plan for the current description of the format.
     fn plan(&self) -> Arc<PyramidPlan> {
         let stored = self.inner.format().dataset();
         let mut plan = self.plan.lock();
@@ -111,7 +111,7 @@ impl Levels {
                 BlockOrigin::Sampled(_) => this.sampled(Arc::clone(&plan), Arc::clone(&want)).boxed(),
                 _ => this.made(Arc::clone(&plan), Arc::clone(&want)).boxed(),
             };
-            // Whoever makes it looks at its urgency itself.
+            // The maker reads its urgency itself.
             let result = want.drive(work, |_| ()).await?;
             Some(Completion { key, result })
         }

@@ -16,7 +16,7 @@ pub const COARSEST_SIDE: u64 = 64;
 /// Percentage of the size of an array up to which its made levels are kept in the side cache; beyond it, the finest are not kept.
 pub const KEPT_PERCENT: u64 = 15;
 
-/// A description with added levels, and what they are made of.
+/// Description with added levels, and their origins.
 #[derive(Debug)]
 pub(super) struct PyramidPlan {
     /// Description that the format gives.
@@ -46,7 +46,7 @@ pub(super) struct SampledLevel {
     of: u8,
     /// Which elements, per axis.
     ranges: Vec<AxisRange>,
-    /// Whether they are worth keeping: samples of level 0 cost as little as what is kept.
+    /// Whether caching them is worthwhile: samples of level 0 cost as little as cached ones.
     pub(super) is_kept: bool,
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use array::{BlockKey, Generation, LongTask, LongWork};
 use parking_lot::Mutex;
 
-/// Blocks whose being there one entry of the table says.
+/// Blocks per entry of the table.
 const BLOCKS_PER_ENTRY: u64 = u64::BITS as u64;
 
 /// Counts of the blocks that exist so far, reported while blocks are being made.

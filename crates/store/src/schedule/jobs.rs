@@ -79,7 +79,7 @@ impl BlockJob {
     pub(crate) fn deliver(mut self, result: Result<Arc<Block>>) {
         self.watch.cancel.cancel();
         let completion = Completion { key: self.watch.want.key(), result };
-        // There is room for every answer, so this fails only when the asker went away.
+        // The channel has room for every answer, so this fails only if the caller is gone.
         drop(self.call.sender.try_send((completion, self.permit.take())));
     }
 }
@@ -111,7 +111,7 @@ impl WorkerJob for BlockJob {
     }
 }
 
-/// Queues the jobs of one call, the most urgent first, as the call has room for their blocks.
+/// Queues the jobs of one call, the most urgent first, as its budget has room for their blocks.
 ///
 /// # Cancel safety
 /// Jobs that are not queued yet are dropped.
@@ -173,7 +173,7 @@ impl Wake for CancelWatch {
     }
 }
 
-/// The completions of one call of `blocks`; dropping it withdraws what is left.
+/// Completions of one call of `blocks`; dropping it cancels the rest.
 pub(crate) struct CompletionStream {
     /// Jobs on their way into the queue.
     pub(crate) queueing: FuturesUnordered<BoxFuture<'static, ()>>,
@@ -183,7 +183,7 @@ pub(crate) struct CompletionStream {
 }
 
 impl CompletionStream {
-    /// Queues what can be now.
+    /// Queues the jobs that fit now.
     pub(crate) fn queue(&mut self, cx: &mut Context<'_>) {
         while let Poll::Ready(Some(())) = self.queueing.poll_next_unpin(cx) {}
     }
@@ -204,7 +204,7 @@ impl Stream for CompletionStream {
         let delivery = self.receiver.poll_next_unpin(cx);
         let completion = delivery.map(|delivery| delivery.map(|(completion, _)| completion));
         if completion.is_ready() {
-            // The room that it took is for the next.
+            // Its share of the budget is free for the next.
             self.queue(cx);
         }
         completion
@@ -223,7 +223,7 @@ pub(crate) struct PieceJob {
     pub(crate) request: ReadRequest,
     pub(crate) into: Region,
     pub(crate) cancel: CancelFlag,
-    /// Has room for the end of each piece.
+    /// Channel with room for the result of each piece.
     pub(crate) sender: Sender<Result<()>>,
 }
 

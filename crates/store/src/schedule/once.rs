@@ -14,7 +14,7 @@ use crate::CancelFlag;
 #[derive(Debug)]
 pub(crate) struct Once<T> {
     made: OnceLock<Result<T>>,
-    /// Held by whoever makes it.
+    /// Lock held by the maker.
     making: Mutex<()>,
 }
 
@@ -38,7 +38,7 @@ impl<T> Once<T> {
     /// Returns the value; makes it if it was not made yet.
     ///
     /// # Errors
-    /// Errors of `make`; `Cancelled` while somebody else makes it.
+    /// Errors of `make`; `Cancelled` while another thread makes it.
     pub(crate) fn get_or_make(&self, cancel: &CancelFlag, make: impl FnOnce() -> Result<T>) -> Result<&T> {
         let remembered = || self.made.get().map(|made| made.as_ref().map_err(Clone::clone));
         if let Some(made) = remembered() {

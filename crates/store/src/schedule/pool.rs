@@ -11,7 +11,7 @@ use crate::schedule::workers::{QueuePermit, WorkerJob, Workers};
 /// later when it looks at what it is given.
 ///
 /// # Errors
-/// The work's; `Internal` when it panicked.
+/// Errors of the work; `Internal` if it panicked.
 pub async fn on_pool<T: Send + 'static>(
     priority: Priority,
     work: impl FnOnce(&CancelFlag) -> Result<T> + Send + 'static,
@@ -27,7 +27,7 @@ pub async fn on_pool<T: Send + 'static>(
 /// Does `work` on a storage thread when it is the most urgent, without waiting for a place in the queue: for those who
 /// bound how much they have there.
 pub fn soon(priority: Priority, work: impl FnOnce() + Send + 'static) {
-    // Nobody waits for the answer.
+    // No caller waits for the answer.
     let (reply, _) = oneshot::channel();
     let work = move |_: &CancelFlag| {
         work();

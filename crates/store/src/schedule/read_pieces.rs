@@ -74,7 +74,7 @@ fn touched(range: &AxisRange, unit: u64) -> u64 {
     if range.count == 0 { 0 } else { (range.end() - 1) / unit - range.start / unit + 1 }
 }
 
-/// Work in bytes: what is decoded, and a toll per request.
+/// Cost in bytes: the decoded bytes, and a fixed cost per request.
 fn cost(access: Access, selection: &Selection, item: u64, units: &[u64]) -> u64 {
     let product = |values: &mut dyn Iterator<Item = u64>| values.fold(1, u64::saturating_mul);
     let ranges = selection.ranges();

@@ -53,7 +53,7 @@ fn lower_own_weight() {}
 pub(crate) trait WorkerJob: Send {
     /// Current urgency.
     fn urgency(&self) -> Urgency;
-    /// True once nobody waits for it.
+    /// Whether no caller waits for it any more.
     fn is_withdrawn(&self) -> bool;
     /// Does the work and delivers the result. The place that it had in the queue is to be dropped at once, unless what is
     /// left of the work needs it again.
@@ -136,10 +136,10 @@ impl Workers {
         workers
     }
 
-    /// Waits for a place in the queue.
+    /// Waits for a permit of the queue.
     ///
     /// # Cancel safety
-    /// A dropped future leaves the line.
+    /// Dropping the future leaves the line of waiters.
     pub(crate) async fn place(&self) -> QueuePermit {
         take(&self.0.places, 1).await
     }

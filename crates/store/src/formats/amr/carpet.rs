@@ -92,7 +92,7 @@ pub(super) fn fields(files: &[Arc<dyn Format>]) -> Result<Vec<MeshField>> {
         let steps: Vec<(u64, FieldComponents)> = steps.into_iter().collect();
         match field(&name, &steps) {
             Ok(field) => fields.push(field),
-            // What is no field at all its times may be one at each.
+            // Components that are no field over all times may be one at each time.
             Err(_) if steps.len() > 1 => {
                 for step in &steps {
                     fields.push(field(&format!("{name} it={}", step.0), std::slice::from_ref(step))?);
@@ -133,7 +133,7 @@ fn field(name: &str, steps: &[(u64, FieldComponents)]) -> Result<MeshField> {
     })
 }
 
-/// Places the components of each time on lattices: as vertices where levels share them, else as cells.
+/// Builds the lattices of the components of each time: vertices if levels share them, else cells.
 fn grids(steps: &[(u64, FieldComponents)], item_bytes: usize) -> Result<Vec<MeshGrids>> {
     let vertices: Vec<&[GridDescription]> =
         steps.iter().map(|(_, components)| components.told.as_slice()).collect();
@@ -153,7 +153,7 @@ fn grids(steps: &[(u64, FieldComponents)], item_bytes: usize) -> Result<Vec<Mesh
     Ok(grids)
 }
 
-/// The axis of times; of iterations where times are not told or do not ascend.
+/// Returns the axis of times; of iterations if times are missing or do not ascend.
 fn time(steps: &[(u64, FieldComponents)], infos: &[&ArrayInfo]) -> Result<Axis> {
     if steps.len() > Coordinates::MAX_EXPLICIT {
         return Err(Error::too_large(format!("expected at most {} iterations", Coordinates::MAX_EXPLICIT)));
@@ -208,7 +208,7 @@ fn ghosts(attributes: &Attributes) -> [[u64; 2]; 3] {
     let Some(widths) = zyx(attributes, GHOSTS) else { return [[0; 2]; 3] };
     let is_domain = |axis: usize, end: usize| {
         let Some(Attribute::Numbers(faces, _)) = attributes.get(FACES) else { return false };
-        // Faces are told as x, y, z.
+        // Faces are listed as x, y, z.
         faces.get(2 * (2 - axis) + end).is_some_and(|face| face.as_f64() != 0.0)
     };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]

@@ -45,7 +45,7 @@ impl CompositeReader<'_> {
     /// Errors of the files; `TooLarge` where grids overlap beyond reason; `Cancelled`.
     pub(super) fn read(&self, tier: usize, selection: &Selection, into: Region) -> Result<()> {
         let grids = &self.grids.tiers[tier];
-        // What is left to be read, and the first grid that may have it.
+        // Remaining boxes, and the first grid that may hold each.
         let mut rest = vec![(selection.clone(), into, 0)];
         let mut pieces = 0;
         while let Some((selection, into, from)) = rest.pop() {
@@ -248,7 +248,7 @@ pub(super) fn resample(coarse: &[u8], axes: &[AxisInterpolation; 3], dtype: DTyp
     bytes
 }
 
-/// The coarse element next to each; half way the upper one.
+/// Copies the nearest coarse element; half way between two, the upper one.
 fn nearest(coarse: &[u8], axes: &[AxisInterpolation; 3], item: usize) -> Vec<u8> {
     let [z, y, x] = axes;
     let row = x.size();

@@ -59,7 +59,7 @@ impl CornerLattice {
         self.0.map(|lattice| lattice.count)
     }
 
-    /// The level as it is described, without an axis of time.
+    /// Describes the level, without an axis of time.
     pub(super) fn level(&self, grids: &MeshGrids, dtype: DType, axes: &[array::Axis]) -> Level {
         let coarsest = grids.tiers.len() - 1;
         let factor = grids.factor(coarsest);
@@ -169,7 +169,7 @@ fn partition(count: u64, is_so: impl Fn(u64) -> bool) -> u64 {
 /// A block, and which of the samples that are read lie in it.
 struct GridOverlap<'a> {
     grid: &'a LatticeGrid,
-    /// Per axis: the first one's place in what is read, and how many.
+    /// Position of the first sample in the read box, and number of samples, per axis.
     samples: [(u64, u64); 3],
 }
 
@@ -192,7 +192,7 @@ impl<'a> GridOverlap<'a> {
         })
     }
 
-    /// Places in what is read, C order.
+    /// Positions in the read box, C order.
     fn places(&self, ranges: [AxisRange; 3]) -> impl Iterator<Item = usize> {
         let [z, y, x] = self.samples;
         let along = |(first, count): (u64, u64)| first..first + count;

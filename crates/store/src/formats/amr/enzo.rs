@@ -25,10 +25,10 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
     begins(lines.next(), "Grid") && begins(lines.next(), "GridRank")
 }
 
-/// Opens the mesh that a text tells of; its files lie beside it.
+/// Opens the mesh of a hierarchy file; the data files lie in its folder.
 ///
 /// # Errors
-/// `Corrupt` where the text is no list of grids, or they are no mesh; those of opening the files.
+/// `Corrupt` if the text is no list of grids, or the grids form no mesh; errors of opening the files.
 pub(crate) fn open(index: Arc<FileBytes>, options: &OpenOptions) -> Result<Amr> {
     if index.size_bytes() > MAX_HIERARCHY_BYTES as u64 {
         return Err(Error::too_large(format!(

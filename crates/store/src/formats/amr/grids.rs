@@ -44,7 +44,7 @@ pub(super) struct GridDescription {
 /// Grid placed on the lattice of its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LatticeGrid {
-    /// Which one it was when told.
+    /// Number in the order of the file.
     pub(super) number: usize,
     /// First sample of the grid.
     pub(super) low: [u64; 3],
@@ -76,7 +76,7 @@ pub(super) struct Tier {
 }
 
 impl Tier {
-    /// Boxes in the order in which values are looked for in them: what is a grid's own first.
+    /// Boxes in the order in which values are searched: the parts that a grid owns first.
     pub(super) fn in_order(&self) -> impl Iterator<Item = &LatticeGrid> {
         self.own.iter().chain(&self.grids)
     }
@@ -95,10 +95,10 @@ pub(super) struct MeshGrids {
 }
 
 impl MeshGrids {
-    /// Places grids on the lattices of their levels.
+    /// Builds the lattices of the levels and the positions of the grids on them.
     ///
     /// # Errors
-    /// `Corrupt` when there are none, or one is empty or lies on no lattice; `TooLarge` beyond the limits.
+    /// `Corrupt` if there are no grids, or if one is empty or lies on no lattice; `TooLarge` beyond the limits.
     pub(super) fn new(told: &[GridDescription], centering: Centering, item_bytes: usize) -> Result<Self> {
         Self::at_times(&[told], centering, item_bytes)?
             .pop()
@@ -236,7 +236,7 @@ impl MeshGrids {
         Some(shape)
     }
 
-    /// The number of a place on a lattice, counted from the domain's lower corner.
+    /// Returns the index of a position on a lattice, counted from the lower corner of the domain.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -285,7 +285,7 @@ impl MeshGrids {
         [0, 1, 2].map(|axis| (finest[axis] / this[axis]) as f64)
     }
 
-    /// Size of a sample and place of the first one, along one axis.
+    /// Size of a sample and position of the first one, along one axis.
     #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
     pub(super) fn along(&self, tier: usize, axis: usize) -> (f64, f64) {
         let step = self.spacing[axis] / self.tiers[tier].ratio[axis] as f64;

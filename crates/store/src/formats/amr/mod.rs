@@ -151,7 +151,7 @@ pub(crate) struct Amr {
     corners: Vec<Option<CornerLattice>>,
     /// Arrays after them.
     tables: Vec<GridTable>,
-    /// Says where grids lie; must stay as it was.
+    /// Index of the grids, whose file must stay unchanged.
     index: Option<Arc<FileBytes>>,
     /// Whether arrays after these are those of the only file.
     shows_stored: bool,
@@ -190,7 +190,7 @@ impl Amr {
         Self { dataset: Arc::new(dataset), files, fields, corners, tables, index: None, shows_stored: true }
     }
 
-    /// Says which file tells where grids lie.
+    /// Sets the file that lists the grids.
     fn is_told_by(&mut self, index: Arc<FileBytes>) {
         let dataset = Arc::make_mut(&mut self.dataset);
         let identity = index.identity().into_iter().chain([dataset.id.0.to_le_bytes().to_vec()]);
@@ -386,7 +386,7 @@ pub(crate) fn recognizes_directory(path: &Path, options: &OpenOptions) -> Result
         }
     }
     let Some(first) = first else { return Ok(false) };
-    // What cannot be opened is no part of a mesh; whoever opens it says why.
+    // A file that cannot be opened is no part of a mesh; opening it reports the reason.
     let file = FileBytes::open(&path.join(first)).and_then(|file| hdf5::open(file, options));
     let Ok(file) = file else { return Ok(false) };
     Ok(carpet::fields(&[Arc::new(file) as Arc<dyn Format>]).is_ok_and(|fields| !fields.is_empty()))

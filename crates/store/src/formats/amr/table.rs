@@ -33,7 +33,7 @@ impl GridTable {
         Self { name, values: boxes.flat_map(row).collect() }
     }
 
-    /// The tables of fields, which are told which is theirs; fields on the same grids share one.
+    /// Makes the tables of fields and sets the attribute that names them; fields on the same grids share one.
     pub(super) fn of_fields(fields: &mut [MeshField]) -> Vec<Self> {
         let mut tables: Vec<Self> = Vec::new();
         // Most fields of a file share their grids; those of several files may have equal ones.

@@ -7,14 +7,14 @@ use array::{AxisRange, Region, Result, Selection, c_strides};
 /// The part of a selection that lies in one chunk.
 #[derive(Debug)]
 pub(crate) struct ChunkPart<'a> {
-    /// Place of the chunk in the grid of chunks.
+    /// Position of the chunk in the grid of chunks.
     pub(crate) position: &'a [u64],
     /// The elements, counted from the chunk's first one.
     pub(crate) inside: &'a [AxisRange],
 }
 
 impl ChunkPart<'_> {
-    /// True when every element of a chunk of `shape` is meant.
+    /// Whether every element of a chunk of `shape` is selected.
     pub(crate) fn is_whole(&self, shape: &[u64]) -> bool {
         self.inside.iter().zip(shape).all(|(r, &n)| r.count == n)
     }
@@ -26,10 +26,10 @@ impl ChunkPart<'_> {
             .collect()
     }
 
-    /// Copies the part out of the decoded chunk.
+    /// Copies the part from the decoded chunk.
     ///
     /// # Errors
-    /// `Corrupt` when the chunk is shorter than its shape says.
+    /// `Corrupt` if the chunk is shorter than its shape.
     pub(crate) fn copy(&self, chunk: &[u8], shape: &[u64], mut into: Region) -> Result<()> {
         let shape: Vec<usize> = shape.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect();
         let mut first = 0usize;
@@ -45,7 +45,7 @@ impl ChunkPart<'_> {
     }
 }
 
-/// The place of the chunk that a selection is all of, in the grid of chunks of `chunk` elements.
+/// Returns the position in the grid of the chunk of `chunk` elements that a selection covers exactly.
 pub(crate) fn whole_chunk(selection: &Selection, chunk: &[u64]) -> Option<Vec<u64>> {
     let axes = selection.ranges().iter().zip(chunk);
     let is_whole =

@@ -7,7 +7,7 @@ use array::{
 
 use crate::formats::common::units;
 
-/// Least volume of a voxel that is no plane, as a share of what its sides would span at right angles.
+/// Least volume of a voxel that is not degenerate, as a share of the volume of a box with sides of the same length.
 const MIN_VOLUME: f64 = 1e-9;
 
 /// An array with one stored level: block grid chosen, values as stored, and everything unknown left empty.
@@ -37,7 +37,7 @@ pub(crate) fn array(
     }
 }
 
-/// Level 0 as it is stored.
+/// Describes level 0 as it is stored.
 #[must_use]
 pub(crate) fn level_zero(
     dtype: DType,
@@ -66,7 +66,7 @@ pub(crate) struct WorldSpace {
     pub(crate) notes: Vec<String>,
 }
 
-/// The axis-aligned map that regular coordinates give; index space on the other axes.
+/// Returns the axis-aligned map of regular coordinates; index space on the other axes.
 ///
 /// Axes share a scale only where their units do. The units are those of x, else of y, else of z: an axis in another length is
 /// converted, an axis without units is taken to have them, and one that is no such length (degrees beside meters, time or
@@ -127,7 +127,7 @@ pub(crate) fn is_drawable(map: &[[f64; 4]; 3], sizes: [u64; 3]) -> bool {
     map.iter().flatten().all(|v| v.is_finite()) && dot(cross(x, y), z).abs() > MIN_VOLUME * scale
 }
 
-/// Names of an axis's colors, as the attribute `channels` says them: red, green, blue, and with four opacity.
+/// Names of the colors of an axis for the attribute `channels`: red, green, blue, and with four also opacity.
 #[must_use]
 pub(crate) fn color_names(parts: u64) -> Attribute {
     let names = ["red", "green", "blue", "alpha"].map(str::to_owned);

@@ -234,7 +234,7 @@ struct ByteSteps {
     distance: u64,
 }
 
-/// Requests that together read a selection: for each place of the outer axes one, which covers the inner ones.
+/// Requests that together read a selection: one for each position on the outer axes, which covers the inner ones.
 #[derive(Debug)]
 struct RequestPlan {
     start: u64,
@@ -299,7 +299,7 @@ impl RequestPlan {
         request.offset..request.offset + reach + self.span
     }
 
-    /// Makes one request; gives back what is left of `out`.
+    /// Makes one request; returns the rest of `out`.
     fn request<'a>(
         &self,
         from: &FlatInput<'_>,

@@ -28,7 +28,7 @@ pub(crate) struct HeaderInfo {
     pub(crate) attributes: Attributes,
     pub(crate) left_out: Vec<LeftOut>,
     pub(crate) warnings: Vec<String>,
-    /// Identities of further files that nobody keeps open; see [`FileBytes::identity`].
+    /// Identities of further files that are not kept open; see [`FileBytes::identity`].
     pub(crate) identity: Vec<Vec<u8>>,
     pub(crate) groups: Vec<Group>,
 }

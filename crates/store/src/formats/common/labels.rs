@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use crate::io::window::FlatSource;
 use crate::{Access, CancelFlag, Format};
 
-/// Words of a name that say that it holds categories. Not `mask`: the mean of a mask is the share that it covers.
+/// Words of the names of arrays of categories. Not `mask`: the mean of a mask is the share that it covers.
 const WORDS: &[&str] = &[
     "annotation",
     "annotations",
@@ -43,7 +43,7 @@ const WORDS: &[&str] = &[
     "wmparc",
 ];
 
-/// A format whose arrays mean what a person or their names say.
+/// Format with the meaning of its arrays set by a person or by their names.
 pub(crate) struct FormatWithMeaning {
     inner: Arc<dyn Format>,
     said: Option<Meaning>,
@@ -69,7 +69,7 @@ fn meant(stored: &Arc<Dataset>, said: Option<Meaning>) -> Arc<Dataset> {
     let (mut has_changed, mut is_otherwise) = (false, false);
     for (array, now) in stored.arrays.iter().zip(&mut dataset.arrays) {
         let by_itself = if is_named_as_labels(stored, array) { Meaning::Labels } else { array.meaning };
-        // Texts are bytes along an axis, and stay so whatever a person says of the file.
+        // Strings are bytes along an axis; the choice of a person does not change that.
         let is_asked = array.axes.len() > 1 && array.meaning != Meaning::Text;
         now.meaning = said.filter(|_| is_asked).unwrap_or(by_itself);
         is_otherwise |= now.meaning != by_itself;
@@ -79,7 +79,7 @@ fn meant(stored: &Arc<Dataset>, said: Option<Meaning>) -> Arc<Dataset> {
         return Arc::clone(stored);
     }
     if let (Some(said), true) = (said, is_otherwise) {
-        // Its levels are others than those of the same file where nobody said anything.
+        // Its levels differ from those of the same file without a choice.
         let said: &[u8] = if said == Meaning::Labels { b"labels" } else { b"intensity" };
         dataset.id = DatasetId::of([&dataset.id.0.to_le_bytes()[..], said]);
     }
@@ -93,7 +93,7 @@ fn is_named_as_labels(dataset: &Dataset, array: &ArrayInfo) -> bool {
     let is_scaled = array.decoding.scale.to_bits() != 1f64.to_bits() || array.decoding.offset != 0.0;
     let in_space = array.axes.iter().zip(array.shape()).filter(|(axis, n)| axis.kind.is_spatial() && **n > 1);
     let has_colors = array.attributes.contains_key("channels");
-    // A quantity of which the file says another meaning.
+    // A quantity to which the file gives another meaning.
     let is_other = matches!(array.attributes.get("intent_code").or_else(|| dataset.attributes.get("intent_code")),
         Some(Attribute::Number(Scalar::Signed(code), _)) if *code != 0);
     if !is_whole || is_scaled || !array.units.is_empty() || in_space.count() < 2 || has_colors || is_other {

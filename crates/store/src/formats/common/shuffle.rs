@@ -3,7 +3,7 @@
 /// Elements whose bits are put apart together.
 const GROUP: usize = 8;
 
-/// Shuffled: the first bytes of all elements, then the second ones, ...; a rest stays as it is.
+/// Undoes the byte shuffle: the first bytes of all elements, then the second ones and so on; a rest is copied unchanged.
 pub(crate) fn unshuffle(bytes: &[u8], item_bytes: usize, out: &mut [u8]) {
     let count = bytes.len().checked_div(item_bytes).unwrap_or(0);
     if item_bytes <= 1 || count <= 1 {

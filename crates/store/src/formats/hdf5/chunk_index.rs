@@ -10,9 +10,9 @@ use crate::CancelFlag;
 
 /// Most chunks of one HDF5 data set whose locations are kept in memory (40 bytes each); with more, each chunk is looked up.
 const MAX_LISTED_CHUNKS: usize = 2 << 20;
-/// Chunks of a list that are compared with what the library finds, spread evenly, the first and the last among them.
+/// Number of chunks of a list that are compared with the library's look-up: evenly spread, including the first and the last.
 const COMPARED_CHUNKS: usize = 16;
-/// Places in the grid without a stored chunk that are compared.
+/// Number of positions without a stored chunk that are compared.
 const COMPARED_GAPS: usize = 4;
 
 /// Locations of the chunks of a data set.
@@ -63,7 +63,7 @@ impl ChunkIndex {
     fn list(&self, object: &Object, cancel: &CancelFlag) -> Result<Option<Vec<(u64, ChunkLocation)>>> {
         let mut listed = Vec::new();
         let done = object.chunks(&self.chunk, &mut |position, place| {
-            // What lies outside belongs to a shape that the array no longer has.
+            // Chunks outside belong to a former shape of the array.
             if position.iter().zip(&self.grid).all(|(p, n)| p < n) {
                 listed.push((self.number(position), place));
             }
@@ -83,7 +83,7 @@ impl ChunkIndex {
             let Some(position) = self.position(number) else { return Ok(false) };
             match object.chunk_place(&position, &self.chunk) {
                 Ok(found) => Ok(found == told),
-                // Damage of one chunk is told when it is read.
+                // Damage of one chunk is reported when it is read.
                 Err(e) if e.kind() == array::ErrorKind::Corrupt => Ok(true),
                 Err(e) => Err(e),
             }

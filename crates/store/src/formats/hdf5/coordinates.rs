@@ -41,7 +41,7 @@ impl<'a> CoordinateReader<'a> {
         if !self.read.contains_key(&number) {
             let variable = self.tree.variables.get(number)?;
             let values = describe::cf_values(&variable.attributes);
-            // What cannot be read leaves the axis without coordinates, never the file without arrays.
+            // A coordinate that cannot be read leaves its axis without coordinates; the file stays readable.
             let samples = self.samples(number).unwrap_or_default();
             self.read.insert(number, cf::Coordinate { values, samples });
         }

@@ -15,7 +15,7 @@ use super::walk::{AttributeValues, FileTree, Hdf5Variable};
 use super::{Hdf5, Hdf5Array, filters, openpmd};
 use crate::{FileBytes, formats::common::cf, formats::common::describe, formats::common::text};
 
-/// Changes when values are read in another way: what was kept of them by earlier versions, here or anywhere, is not found.
+/// Version of the interpretation of values; part of the identity, so that data cached by earlier versions are not found.
 const VALUES_VERSION: &[u8] = b"hdf5-5";
 
 /// Returns the identity of the contents of these files.
@@ -60,7 +60,7 @@ pub(super) fn describe(hdf5: &Hdf5, tree: FileTree) -> (Dataset, Vec<Hdf5Array>)
     // Names of one data set share its decoded chunks.
     let mut numbers: HashMap<ObjectId, usize> = HashMap::new();
     for DescribedVariable { variable, mut info, texts } in arrays {
-        // What is beyond a limit is left out by itself.
+        // An array beyond a limit is left out alone.
         if let Err(e) = info.check() {
             dataset.left_out.push(LeftOut { name: info.name, what: e.message().to_owned(), value: None });
             continue;
@@ -167,7 +167,7 @@ fn text_array<'a>(
     dimensions: Option<(&DimensionScales<'_>, usize)>,
     all: &mut VariableTexts,
 ) -> Option<DescribedVariable<'a>> {
-    // What is left out is still here where it names a dimension.
+    // Variables that are left out are listed if they name a dimension.
     if let Datatype::Other(_) = variable.facts.element {
         return None;
     }
@@ -256,7 +256,7 @@ fn arrays_with_dimensions<'a>(
     arrays
 }
 
-/// Meaning of the default fill value of netCDF's library in a variable that names none.
+/// Meaning of the default fill value of netCDF's library in a variable without a fill value.
 ///
 /// As netCDF4-python has it, it is missing, in bytes only if the variable has a fill value: the library gives one to each variable that is
 /// filled, and 255 or -127 of another is a value. netCDF4-python masks it in HDF5 files of other programs too, where nobody

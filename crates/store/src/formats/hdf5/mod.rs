@@ -89,7 +89,7 @@ pub(crate) struct Hdf5 {
 struct Hdf5Array {
     id: ObjectId,
     facts: DatasetInfo,
-    /// Elements per axis as described; beyond what the data set has, all are `beyond`.
+    /// Elements per axis as described; those beyond the extent of the data set are all `beyond`.
     shape: Vec<u64>,
     /// Elements per axis that the data set has.
     extent: Vec<u64>,
@@ -175,7 +175,7 @@ impl Hdf5 {
         let mut ranges = selection.ranges().to_vec();
         if stored.is_longer() {
             for (axis, range) in ranges.iter_mut().enumerate() {
-                // What lies within comes first: steps go forward.
+                // Elements within the extent come first: steps are positive.
                 let (_, count) = range.within(0, stored.extent[axis]);
                 let (inside, outside) = within.split(axis, usize::try_from(count).unwrap_or(usize::MAX));
                 fill(outside, &stored.beyond, cancel)?;
@@ -201,7 +201,7 @@ impl Hdf5 {
         })
     }
 
-    /// Reads what the file calls elements, piece by piece, and takes from each the part or the bits that are meant.
+    /// Reads the file's elements piece by piece, and copies the member or the bits of each that are selected.
     fn read_within(
         &self,
         stored: &Hdf5Array,
@@ -227,7 +227,7 @@ impl Hdf5 {
         })
     }
 
-    /// Reads whole texts, piece by piece, clears what lies behind their ends, and takes the bytes that are meant.
+    /// Reads whole strings piece by piece, clears the bytes after their ends, and copies the selected bytes.
     fn read_texts(
         &self,
         stored: &Hdf5Array,

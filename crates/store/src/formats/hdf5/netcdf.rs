@@ -35,7 +35,7 @@ pub(super) struct NetcdfDimension {
     pub(super) coordinate: Option<usize>,
 }
 
-/// Whether netCDF's library or h5netcdf wrote the file. Dimension scales alone do not say so: any program can make them.
+/// Whether netCDF's library or h5netcdf wrote the file. Dimension scales alone do not prove it: any program can write them.
 pub(super) fn is_netcdf(tree: &FileTree) -> bool {
     let is_marked =
         |root: &AttributeValues| root.contains_key("_NCProperties") || root.contains_key("_nc3_strict");

@@ -58,7 +58,7 @@ impl DatasetStorage {
     /// Looks up the storage of a data set.
     ///
     /// # Errors
-    /// `Corrupt` when the library cannot tell, `TooLarge` beyond the limits, `Cancelled`.
+    /// `Corrupt` if the look-up of the library fails, `TooLarge` beyond the limits, `Cancelled`.
     pub(super) fn locate(
         object: Object,
         facts: &DatasetInfo,
@@ -208,7 +208,7 @@ impl ChunkedStorage {
         let Some(place) = self.places.get(&position)? else { return Ok(None) };
         let chunk_bytes = buffer_size(&self.chunk, reader.item_bytes)? as u64;
         let end = place.offset.checked_add(place.size_bytes);
-        // What is wrong with a chunk is said when it is read.
+        // Damage of a chunk is reported when it is read.
         let is_usual = place.skipped_filters == 0
             && (1..chunk_bytes).contains(&place.size_bytes)
             && end.is_some_and(|end| end <= reader.file.size_bytes());

@@ -93,7 +93,7 @@ impl FileTree {
     }
 }
 
-/// Walks the whole file: all that has a name of its own first, then further names, links and what they lead to.
+/// Walks the whole file: first all objects under their first name, then further names, and the targets of links.
 ///
 /// # Errors
 /// Errors of reading the root group; objects below it that cannot be read are left out.
@@ -152,7 +152,7 @@ struct DeferredLink {
 #[derive(Clone, Copy, Debug)]
 enum KnownObject {
     Group,
-    /// From the first on, up to the second. Their paths begin with that of the data set, so many bytes.
+    /// Range of the variables (first, end), and length in bytes of the path of the data set, with which their paths begin.
     Variables(usize, usize, usize),
     LeftOut(usize),
     Nothing,
@@ -244,7 +244,7 @@ impl FileWalk<'_> {
         let what = match &target {
             LinkTarget::Soft(to) => format!("soft link to `{to}`"),
             LinkTarget::External { file, path } => {
-                // It may be otherwise the next time.
+                // The other file may change without this one.
                 self.tree.has_failed = true;
                 format!("link to `{path}` in the file `{file}`")
             }
@@ -297,7 +297,7 @@ impl FileWalk<'_> {
         let mut obstacle = obstacle(&facts);
         let mut parts = None;
         if facts.layout == DatasetLayout::Virtual && obstacle.is_none() {
-            // What it names may change without it.
+            // The source files may change without this one.
             self.tree.has_failed = true;
             match SourceFinder::new(self.files, &mut self.tree.sources).parts(id, &facts.element) {
                 Ok((shape, found)) => {
@@ -312,7 +312,7 @@ impl FileWalk<'_> {
                 let value = if facts.text.is_some() { shown(object) } else { None };
                 self.leave_out(path.clone(), what, value);
                 let known = KnownObject::LeftOut(self.tree.left_out.len().saturating_sub(1));
-                // It may still be what gives a dimension its name and its length.
+                // It may still be the scale of a dimension.
                 let attributes = self.attributes(object);
                 let element = match facts.element {
                     Datatype::Number(_) | Datatype::VariableText => {
@@ -385,7 +385,7 @@ impl FileWalk<'_> {
         }
     }
 
-    /// Attributes that cannot be read are left out without a word: they never spoil an array.
+    /// Reads the attributes of an object. Unreadable ones are left out without a message: the array stays readable.
     fn attributes(&mut self, object: &Object) -> AttributeValues {
         let mut values = AttributeValues::new();
         let names = object.attribute_names(MAX_ATTRIBUTES);
@@ -485,7 +485,7 @@ fn odd_chunks(facts: &DatasetInfo, item_bytes: usize, axes: usize) -> Option<Str
     if !facts.filters.is_empty() && chunk_bytes.is_none_or(|n| n > MAX_CHUNK_BYTES) {
         return Some(format!("array in packed chunks of {chunk:?}, more than {MAX_CHUNK_BYTES} bytes each"));
     }
-    // Ours undo filters that the library lacks, and the other way round; a mixture is nobody's.
+    // Decoders here support filters that the library lacks, and the library others; a mixture is supported by neither.
     let ours = FilterPipeline::of(&facts.filters, 1).is_some();
     if !ours && facts.inner_axes > 0 {
         return Some("arrays as elements, packed by a filter that only the library undoes".into());

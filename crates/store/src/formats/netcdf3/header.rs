@@ -8,7 +8,7 @@ use array::{ByteOrder, DType, ElementType, Error, MAX_AXES, Result, Scalar};
 use crate::formats::common::cf::{CfAttributes, CfValue};
 use crate::{ByteStore, FileBytes};
 
-/// Header sizes tried one after another: most are short, and nothing is read in vain.
+/// Header sizes that are tried one after another, bytes: most headers are short.
 const HEAD_BYTES: [usize; 3] = [64 << 10, 1 << 20, 64 << 20];
 
 /// Type of one element.

@@ -25,7 +25,7 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 /// Opens a file.
 ///
 /// # Errors
-/// `Corrupt`: what was expected of the header and what was found.
+/// `Corrupt`, with the expected and the found field of the header.
 pub(crate) fn open(file: Arc<FileBytes>, _options: &OpenOptions) -> Result<FlatFile> {
     let header = NetcdfHeader::read(&file)?;
     let opened = OpenedNetcdf { text_dimensions: header.text_dimensions(), header, file };
@@ -53,7 +53,7 @@ struct OpenedNetcdf {
 }
 
 impl OpenedNetcdf {
-    /// A variable with its place; one that the file does not hold is left out.
+    /// Returns a variable with its layout; a variable beyond the end of the file is left out.
     fn place(&self, variable: &NetcdfVariable) -> std::result::Result<FlatFileArray, LeftOut> {
         let placed = || -> Result<FlatFileArray> {
             let place = self.flat(variable)?;

@@ -62,7 +62,7 @@ impl CiftiMatrix {
         axes
     }
 
-    /// The XML's name, or the place; a number where an axis before has the same.
+    /// Name from the XML, or from the position; with a number if an axis before has the same name.
     fn name(&self, number: usize) -> String {
         let name = &self.maps[number].name;
         match name.as_str() {
@@ -73,11 +73,11 @@ impl CiftiMatrix {
     }
 }
 
-/// The XML behind the header, as far as it is text.
+/// XML after the header, as far as it is text.
 fn extension(file: &FileBytes, end: u64) -> Result<Option<String>> {
     const HEADER: usize = 540;
     let bytes = unpacked_beginning(file, end.min(MAX_EXTENSION_BYTES))?;
-    // A byte that says whether there are extensions, and three more.
+    // A byte that states whether there are extensions, and three more.
     if bytes.get(HEADER).is_none_or(|&has| has == 0) {
         return Ok(None);
     }

@@ -11,7 +11,7 @@ use crate::formats::common::describe;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NiftiType {
     Numbers(DType),
-    /// Colors of so many bytes: red, green, blue, and with four opacity.
+    /// Colors of 3 or 4 bytes: red, green, blue, and with four also opacity.
     Colors(u64),
     /// Pairs of floats of this type: real and imaginary part.
     Complex(DType),
@@ -32,7 +32,7 @@ pub(super) struct NiftiHeader {
     units: u8,
     pub(super) time_offset: f64,
     pub(super) intent_code: i64,
-    /// The axes of frequency, phase and slice encoding, counted from 1; 0 where nothing is said.
+    /// Axes of frequency, phase and slice encoding, counted from 1; 0 if not set.
     pub(super) encoded: [u8; 3],
     pub(super) display_range: (f64, f64),
     pub(super) description: String,
@@ -224,7 +224,7 @@ struct HeaderTransforms {
 impl HeaderTransforms {
     fn read(f: &NiftiFields<'_>, sizes: &[u64]) -> Self {
         let is_nifti = f.version != NiftiVersion::Analyze;
-        // Codes that nobody defined are taken for none.
+        // Undefined codes count as none.
         let is_known = |code: i64| is_nifti && (1..=5).contains(&code);
         // Beyond the dimensions there are, sizes of voxels mean nothing.
         let step = |i: usize| if i <= sizes.len() { f.float_of(76, 104, i) } else { 1.0 };

@@ -39,7 +39,7 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 /// Opens a file, or both of a pair by either name.
 ///
 /// # Errors
-/// `Corrupt`: what was expected of the header and what was found.
+/// `Corrupt`, with the expected and the found field of the header.
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFile> {
     let is_image = stem(&file.name(), IMAGE_ENDINGS).is_some();
     let header_file =
@@ -132,7 +132,7 @@ fn beside(file: &FileBytes, own: [&str; 2], others: [&str; 2]) -> Result<Arc<Fil
     })
 }
 
-/// Arrays with their places; else why there is none.
+/// Arrays with their layouts; else the reason why there are none.
 type Contents = std::result::Result<Result<Vec<(ArrayInfo, FlatArray)>>, &'static str>;
 
 fn contents(header: &NiftiHeader, matrix: Option<&CiftiMatrix>) -> Contents {
@@ -190,7 +190,7 @@ fn describe_array(
     if let (NiftiScaling::By { slope, intercept }, false) =
         (header.scaling, matches!(header.stored, NiftiType::Colors(_)))
     {
-        // `get_fdata` computes in double precision whatever is stored.
+        // `get_fdata` computes in double precision for every stored type.
         info.decoding = Decoding {
             scale: slope,
             offset: intercept,

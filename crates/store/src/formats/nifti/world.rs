@@ -9,7 +9,7 @@ pub(super) enum WorldOrigin {
     Voxel([f64; 3]),
 }
 
-/// A share of one that single precision cannot tell from none: how far the square of a quaternion's first part may be off.
+/// Tolerance of the square of a quaternion's first component: rounding of single precision.
 const ROUNDING: f64 = 3.0 * 1.192_092_895_507_812_5e-7;
 
 /// Sizes of voxels that can be used: positive; 1 where there is none or no number.

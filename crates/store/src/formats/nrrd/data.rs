@@ -63,7 +63,7 @@ pub(super) fn find(
 }
 
 impl FileLayout {
-    /// The elements of one file that begin, with what is to be skipped, at `after`.
+    /// Locates the elements of one file: they begin at `after`, after the lines and bytes to skip.
     fn find(
         self,
         data: &Arc<FileBytes>,
@@ -188,7 +188,7 @@ impl WholeFile {
             cancel.check()?;
             let count = match stream.read(&mut step) {
                 Ok(count) => count,
-                // What follows the data is nobody's. Where they are counted from the end, all of the stream is needed.
+                // Bytes after the data are ignored. If the data are counted from the end, the whole stream is needed.
                 Err(_) if !is_end_wanted && out.len() >= self.size => 0,
                 Err(error) if !is_end_wanted && error.kind() == std::io::ErrorKind::UnexpectedEof => 0,
                 Err(error) => return Err(as_corrupt(error)),
@@ -239,7 +239,7 @@ impl ByteStore for WholeFile {
 
     fn read_at(&self, offset: u64, mut into: &mut [u8], cancel: &CancelFlag) -> Result<()> {
         let decoded = self.kept.get(0, 0, self.size, cancel, || {
-            // The decoder's own memory and the text of numbers are small beside what comes of them.
+            // The decoder's own memory and the text of numbers are small compared with the output.
             let needed = (self.size + 4 * STEP_BYTES) as u64;
             let room = self.kept.scratch().reserve(self.size as u64, needed, cancel)?;
             Ok(DecodedChunk::new(self.decode(cancel)?, room))
@@ -258,7 +258,7 @@ impl ByteStore for WholeFile {
     }
 }
 
-/// A file from a place on, as a stream.
+/// File as a stream, from a position on.
 pub(super) struct FileStream<'a> {
     file: &'a FileBytes,
     at: u64,

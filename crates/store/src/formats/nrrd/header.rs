@@ -24,11 +24,11 @@ pub(super) enum NrrdEncoding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NrrdType {
     Numbers(DType),
-    /// Bytes of which only their number is said.
+    /// Opaque elements of a given number of bytes.
     Blocks,
 }
 
-/// Place of the data.
+/// Location of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DataLocation {
     /// Behind the header.
@@ -306,7 +306,7 @@ fn data(lines: &HeaderLines, sizes: &[u64]) -> Result<DataLocation> {
         _ => return Ok(DataLocation::Apart(name.to_owned())),
     };
     let count = names.len() as u64;
-    // Each file has so many of the fastest axes whole, or, with all of them, a part of the slowest one.
+    // Each file holds this number of the fastest axes completely, or, with all of them, a part of the slowest one.
     let expected = match sizes.get(dimensions.max(1)..) {
         Some([]) => sizes.last().copied().filter(|&n| count > 0 && n % count == 0).map(|_| count),
         Some(slower) => slower.iter().try_fold(1u64, |n, &size| n.checked_mul(size)),
@@ -437,7 +437,7 @@ fn number(text: &str) -> Result<Option<f64>> {
     Ok(Some(value).filter(|v| v.is_finite()))
 }
 
-/// `none` or `(1,0,0)`, one per axis; blanks may stand within the parentheses.
+/// Parses `none` or `(1,0,0)`, one per axis; blanks are allowed within the parentheses.
 fn vectors(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = text.trim();

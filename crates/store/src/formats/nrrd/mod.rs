@@ -30,7 +30,7 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 /// Opens a file by its header, attached or detached.
 ///
 /// # Errors
-/// `Corrupt`, `Unsupported`: what was expected of the header and what was found.
+/// `Corrupt`, `Unsupported`, with the expected and the found field of the header.
 pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFile> {
     let head = file.head(MAX_NRRD_HEADER_BYTES)?;
     let header = NrrdHeader::parse(&head)?;
@@ -73,7 +73,7 @@ fn describe_array(header: &NrrdHeader, dtype: DType, shape: &[u64]) -> array::Ar
     info
 }
 
-/// Names of the samples of an axis whose kind says them.
+/// Names of the samples of an axis whose kind defines them.
 fn channels(axis: &AxisFields, size: u64) -> Option<Attribute> {
     let texts = |names: &[&str]| Attribute::Texts(names.iter().map(|&name| name.to_owned()).collect());
     match (axis.kind.as_str(), size) {

@@ -5,7 +5,7 @@ use array::{Affine, Axis, AxisKind};
 use super::header::{AxisFields, NrrdCentering, NrrdHeader};
 use crate::{formats::common::describe, formats::common::units};
 
-/// The map of level 0 with its units, and what a person should know of it.
+/// Returns the map of level 0 with its units, and notes for the user.
 pub(super) fn world(header: &NrrdHeader, kinds: &[AxisKind], axes: &[Axis]) -> describe::WorldSpace {
     if !header.axes.iter().any(|axis| axis.direction.is_some()) {
         return by_axes(header, axes);
@@ -109,7 +109,7 @@ pub(super) fn known_step(axis: &AxisFields, size: u64) -> Option<f64> {
 /// Position of the first sample along an axis: the axis's beginning, or half a step behind it where that is a border.
 pub(super) fn first(axis: &AxisFields, size: u64) -> f64 {
     let Some(min) = axis.min else { return 0.0 };
-    // Where nothing is said, both ends are taken for borders, as the format's own library does.
+    // Without a centering, both ends are borders of cells, as in the format's own library.
     let is_border = match axis.center {
         NrrdCentering::Cell => true,
         NrrdCentering::Node => false,

@@ -15,7 +15,7 @@ use crate::{FileBytes, Format, FormatSource, Levels, OpenOptions};
 /// Opens a location as a source with the levels that it lacks.
 ///
 /// # Errors
-/// `NotFound`, `Unsupported` when nothing recognizes it (listing what would be), `Corrupt` when a header is wrong.
+/// `NotFound`, `Unsupported` if no format recognizes it (listing the supported ones), `Corrupt` if a header is wrong.
 pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Source>> {
     let format = FormatSource::new(open_format(location, options)?);
     Ok(Arc::new(Levels::new(format, options)))

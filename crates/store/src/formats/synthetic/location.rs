@@ -86,7 +86,7 @@ fn dtype(value: &str) -> Result<DType> {
     let bare_code = by_bits.is_none() && value.len() == 2;
     match by_bits {
         Some(element) => Ok(DType::native(element)),
-        // `f4` could be meant either way by someone who reads `u8` above as eight bits.
+        // `f4` is ambiguous for a reader who takes `u8` above for eight bits.
         None if bare_code => Err(Error::invalid(format!(
             "expected bits (`u8`, `f32`) or a marked code (`<f4`), found `{value}`"
         ))),

@@ -51,10 +51,10 @@ pub(crate) struct Synthetic {
 }
 
 impl Synthetic {
-    /// Reads a location and describes what it names.
+    /// Parses a location and describes its array.
     ///
     /// # Errors
-    /// `Invalid`, `NotFound`: what the location should look like.
+    /// `Invalid`, `NotFound`, with the expected form of the location.
     pub(crate) fn open(location: &str) -> Result<Self> {
         let location = SyntheticLocation::parse(location)?;
         let field: Box<dyn ScalarField> = match location.name.as_str() {

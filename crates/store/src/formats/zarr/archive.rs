@@ -40,7 +40,7 @@ pub(super) struct Archive {
 
 #[derive(Clone, Copy, Debug)]
 struct ArchiveMember {
-    /// Place of its own header.
+    /// Offset of its local header.
     header: u64,
     packed_bytes: u64,
     size_bytes: u64,
@@ -95,10 +95,10 @@ impl Archive {
         &self.file
     }
 
-    /// A member; `None` where there is none of this name.
+    /// Returns a member; `None` if there is none of this name.
     ///
     /// # Errors
-    /// `Unsupported` for one that is encrypted or packed in another way, `Corrupt` when its header is wrong.
+    /// `Unsupported` for one that is encrypted or compressed by another method, `Corrupt` if its header is wrong.
     pub(super) fn member(&self, key: &str) -> Result<Option<StoredFile>> {
         let Some(member) = self.members.get(key) else { return Ok(None) };
         if member.is_encrypted || !matches!(member.method, STORED | DEFLATED) {
@@ -156,7 +156,7 @@ impl Archive {
     }
 }
 
-/// Place of the list of members: start, bytes, and number of members.
+/// Returns the central directory: start, bytes, and number of members.
 fn list_place(file: &FileBytes) -> Result<(u64, u64, u64)> {
     let size = file.size_bytes();
     let from = size.saturating_sub(MAX_COMMENT_BYTES + (END_BYTES + LOCATOR_BYTES) as u64);
@@ -187,7 +187,7 @@ fn list_place(file: &FileBytes) -> Result<(u64, u64, u64)> {
     Ok((eight(&end, 48), eight(&end, 40), eight(&end, 32)))
 }
 
-/// One entry of the list, and what follows it.
+/// Parses one entry of the central directory; returns the rest.
 fn entry(list: &[u8]) -> Result<(String, ArchiveMember, &[u8])> {
     let cut_short = || corrupt("a list of its members that is cut short");
     let (head, after) = list.split_at_checked(DIRECTORY_ENTRY_BYTES).ok_or_else(cut_short)?;
@@ -199,7 +199,7 @@ fn entry(list: &[u8]) -> Result<(String, ArchiveMember, &[u8])> {
     let (extra, after) = after.split_at_checked(extra).ok_or_else(cut_short)?;
     let (_, after) = after.split_at_checked(comment).ok_or_else(cut_short)?;
     let mut sizes = [24, 20, 42].map(|at| u64::from(four(head, at)));
-    // ZIP64 says, one after another, those that four bytes do not hold.
+    // ZIP64 lists, one after another, the values that four bytes do not hold.
     let mut large = extra_field(extra, 1).unwrap_or_default();
     for size in sizes.iter_mut().filter(|size| **size == u64::from(u32::MAX)) {
         let (raw, rest) = large.split_at_checked(8).ok_or_else(cut_short)?;

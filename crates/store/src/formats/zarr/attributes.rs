@@ -9,7 +9,7 @@ use crate::formats::common::cf;
 
 /// xarray's attribute for the names of dimensions.
 pub(super) const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
-/// CF's attribute for what stands where there is no value.
+/// CF's attribute of the fill value.
 const FILL_VALUE: &str = "_FillValue";
 /// Most bytes of a number as base64 text: a complex one of two doubles.
 const MAX_NUMBER_TEXT: usize = 24;
@@ -54,13 +54,13 @@ pub(super) fn with_plain_words(value: &mut Value) {
     }
 }
 
-/// The bare word that a text was.
+/// Returns the bare word that a text stands for.
 fn word(text: &str) -> Option<&'static str> {
     let rest = text.strip_prefix(WORD)?;
     WORDS.into_iter().find(|word| *word == rest)
 }
 
-/// The float that was a bare word.
+/// Returns the float that a bare word stands for.
 fn bare(value: &Value) -> Option<f64> {
     value.as_str().and_then(word).and_then(float_of_text)
 }
@@ -70,7 +70,7 @@ const MAX_STORE_BYTES: usize = 32 << 20;
 /// Most attributes of a store that are listed by name as left out.
 const MAX_NAMED: usize = 20;
 
-/// Attributes of a store, as far as there is room for them.
+/// Reader of the attributes of a store, within a limit in bytes.
 pub(super) struct AttributeReader {
     left_bytes: usize,
     /// Attributes that were left out, and why.

@@ -34,7 +34,7 @@ pub(super) struct DescribedStore {
 /// Describes all nodes.
 ///
 /// # Errors
-/// `Stale` when chunks change meanwhile; what cannot be served is left out.
+/// `Stale` if chunks change meanwhile; arrays that cannot be served are left out.
 pub(super) fn describe(
     directory: &Arc<Directory>,
     nodes: ZarrNodes,
@@ -194,7 +194,7 @@ impl<'a> DatasetBuilder<'a> {
         if labels {
             info.meaning = Meaning::Labels;
         }
-        // What OME says of an image beside its levels: colors and windows of channels, of labels.
+        // OME metadata of an image besides its levels: colors and windows of channels, of labels.
         for (name, value) in ome::besides(&node.attributes) {
             if let Ok(attribute) = Attribute::from_json(value.clone()) {
                 info.attributes.insert(name.to_owned(), attribute);
@@ -207,7 +207,7 @@ impl<'a> DatasetBuilder<'a> {
         self.add(info, stored);
     }
 
-    /// Adds an array with its levels; what is beyond a limit is left out by itself.
+    /// Adds an array with its levels; an array beyond a limit is left out alone.
     fn add(&mut self, info: ArrayInfo, levels: Vec<usize>) {
         match info.check() {
             Ok(()) => {
@@ -371,7 +371,7 @@ impl<'a> DatasetBuilder<'a> {
             usize::try_from(count).ok().filter(|&n| n <= Coordinates::MAX_EXPLICIT.min(self.samples_left));
         let Some(count) = few else { return Some(cf::Coordinate { values, samples: Vec::new() }) };
         self.samples_left -= count;
-        // What cannot be read leaves the axis without coordinates.
+        // A coordinate that cannot be read leaves its axis without coordinates.
         let samples = samples(stored, &values, self.scratch).unwrap_or_default();
         Some(cf::Coordinate { values, samples })
     }
@@ -431,7 +431,7 @@ fn fill_value(node: &ZarrNode, dtype: DType) -> Option<Scalar> {
     }
 }
 
-/// Dates and durations as CF's conventions say them, where the file has no word of its own.
+/// Dates and durations get the units of the CF conventions, if the file has none.
 fn say_time(info: &mut ArrayInfo, time: &TimeType) {
     let units = if time.is_date { format!("{} since 1970-01-01", time.units) } else { time.units.clone() };
     let own = info.attributes.entry("units".into()).or_insert_with(|| Attribute::Text(units));

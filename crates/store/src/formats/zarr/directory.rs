@@ -22,7 +22,7 @@ pub(super) struct StoredFile {
     file: Arc<FileBytes>,
     start: u64,
     size_bytes: u64,
-    /// Size of what comes out where it is packed by deflate.
+    /// Decompressed size, if the file is compressed by deflate.
     unpacked_bytes: Option<u64>,
 }
 

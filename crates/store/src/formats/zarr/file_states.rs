@@ -45,7 +45,7 @@ impl FileStates {
     }
 }
 
-/// Place number `number` of a grid, C order.
+/// Returns position number `number` of a grid, C order.
 pub(super) fn at(number: u64, grid: &[u64]) -> Vec<u64> {
     let mut rest = number;
     let mut place: Vec<u64> = grid

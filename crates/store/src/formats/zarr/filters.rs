@@ -19,12 +19,12 @@ const MAX_STRUCT_FIELDS: usize = 256;
 /// Bytes of a character of fixed Unicode text in a file; at most as many are needed in UTF-8.
 const CHARACTER_BYTES: usize = 4;
 
-/// Form of one element in a file, and what is made of it.
+/// Form of one element in a file, with its conversion.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ElementForm {
     /// A number.
     Number(DType),
-    /// A number within an element of so many bytes.
+    /// Number within an element of `item_bytes` bytes.
     Member { dtype: DType, offset: usize, item_bytes: usize },
     /// Bytes of text, padded by zeros.
     Bytes(usize),
@@ -35,7 +35,7 @@ pub(super) enum ElementForm {
 }
 
 impl ElementForm {
-    /// Bytes of an element in the file, where it says.
+    /// Bytes of an element in the file, if the form fixes them.
     fn item_bytes(&self) -> Option<usize> {
         match self {
             Self::Number(dtype) => Some(dtype.size_bytes()),
@@ -46,7 +46,7 @@ impl ElementForm {
         }
     }
 
-    /// The type of what is given.
+    /// Element type of the result.
     pub(super) fn dtype(&self) -> DType {
         match self {
             Self::Number(dtype) | Self::Member { dtype, .. } => *dtype,
@@ -62,7 +62,7 @@ impl ElementForm {
         }
     }
 
-    /// Bytes of one element as it is given.
+    /// Bytes of one element of the result.
     fn given_bytes(&self) -> usize {
         self.text_bytes().unwrap_or_else(|| self.dtype().size_bytes())
     }
@@ -86,7 +86,7 @@ pub(super) struct TimeType {
     pub(super) is_date: bool,
 }
 
-/// The integer that stands for no time.
+/// Integer for a missing time (numpy's `NaT`).
 pub(super) const NOT_A_TIME: i64 = i64::MIN;
 
 /// Lists the arrays that an element type gives: numbers and texts.
@@ -225,7 +225,7 @@ fn structure(
     if fields.len() > MAX_STRUCT_FIELDS {
         return None;
     }
-    // Sizes are bounded before they are added: the document may say any number.
+    // Sizes are bounded before they are added: the document may contain any number.
     let size = |readings: &[ElementReading]| {
         readings.first().and_then(|r| r.form.item_bytes()).filter(|&size_bytes| size_bytes <= MAX_ITEM_BYTES)
     };
@@ -259,9 +259,9 @@ enum ElementFilter {
     Scaled { from: DType, to: DType, scale: f64, offset: f64 },
     /// Another type of numbers.
     Cast { from: DType, to: DType },
-    /// Eight truth values in a byte, after a byte that says how many bits of the last one are none.
+    /// Eight booleans in a byte, after a byte with the number of unused bits of the last one.
     Bits,
-    /// Bytes of elements by their place.
+    /// Byte shuffle of elements.
     Shuffled(usize),
 }
 
@@ -274,9 +274,9 @@ pub(super) struct FilterChain {
     dtype: DType,
     /// Filters in the order in which they are undone.
     filters: Vec<ElementFilter>,
-    /// Which axis of the chunk comes at which place in the file; C order where there is none.
+    /// Order of the axes of the chunk in the file; `None` for C order.
     order: Option<Vec<usize>>,
-    /// One element as it is given.
+    /// Fill value as an element of the result.
     fill: Vec<u8>,
     /// Shards within the chunk, where there are.
     nested: Option<Box<NestedShards>>,
@@ -361,7 +361,7 @@ impl FilterChain {
         self.nested.as_ref().map_or(0, |nested| 1 + nested.chain().depth())
     }
 
-    /// One element as it is given.
+    /// Fill value as an element of the result.
     pub(super) fn fill(&self) -> &[u8] {
         &self.fill
     }
@@ -370,7 +370,7 @@ impl FilterChain {
         &self.form
     }
 
-    /// Says how long the longest text is.
+    /// Sets the length of the longest string.
     pub(super) fn set_text_bytes(&mut self, longest: usize) {
         if let ElementForm::Variable(width) = &mut self.form {
             *width = longest.max(1);
@@ -554,7 +554,7 @@ fn push_items(out: &mut Vec<u8>, bytes: &[u8], row: StridedRow) {
     }
 }
 
-/// The `bytes` codec says the order of bytes in version 3.
+/// The `bytes` codec states the byte order in version 3.
 fn ordered(form: ElementForm, codec: &Value) -> ElementForm {
     let endian = codec.pointer("/configuration/endian").and_then(Value::as_str);
     let Some(endian) = endian else { return form };

@@ -19,10 +19,10 @@ use crate::io::byte_store::FileStamp;
 /// Most files or folders of a Zarr store whose state is checked when it is opened: a few milliseconds on a local disk.
 const MAX_LOOKS: u64 = 1024;
 
-/// The state of all chunks, as far as it is looked at.
+/// Returns the state of all chunks, as far as it is checked.
 ///
 /// # Errors
-/// `Stale` when a file changes meanwhile.
+/// `Stale` if a file changes meanwhile.
 pub(super) fn identity(directory: &Directory, arrays: &[ZarrArray]) -> Result<Vec<u8>> {
     let count = |sizes: &[u64]| sizes.iter().fold(1u64, |n, &size| n.saturating_mul(size));
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
@@ -40,7 +40,7 @@ pub(super) fn identity(directory: &Directory, arrays: &[ZarrArray]) -> Result<Ve
     }
     let grids: Vec<Vec<u64>> = arrays.iter().map(folders).collect();
     let step = sum(&mut grids.iter().map(|grid| count(grid))).div_ceil(MAX_LOOKS).max(1);
-    // Every `step`th of all, whatever array it is of.
+    // Every `step`th of all files, of any array.
     let mut skip = 0;
     for (array, grid) in arrays.iter().zip(&grids) {
         let mut number = skip;

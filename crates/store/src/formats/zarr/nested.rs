@@ -23,10 +23,10 @@ pub(super) struct NestedShards {
 }
 
 impl NestedShards {
-    /// Takes the codec of a chunk of `shape` elements, which is in `depth` others.
+    /// Parses the sharding codec of a chunk of `shape` elements, which is nested in `depth` others.
     ///
     /// # Errors
-    /// `Corrupt`, `Unsupported` for what cannot be undone.
+    /// `Corrupt`, `Unsupported` for codecs that cannot be decoded.
     pub(super) fn of(
         codec: &Value,
         fill_value: Option<&Value>,

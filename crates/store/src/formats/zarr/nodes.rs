@@ -32,10 +32,10 @@ pub(super) fn listed(value: Option<&Value>) -> Vec<Value> {
     value.and_then(Value::as_array).cloned().unwrap_or_default()
 }
 
-/// Sizes along all axes.
+/// Parses the sizes along all axes.
 ///
 /// # Errors
-/// `Corrupt` for what is no list of whole numbers.
+/// `Corrupt` unless it is a list of whole numbers.
 pub(super) fn sizes(value: Option<&Value>) -> Result<Vec<u64>> {
     let found = value.and_then(Value::as_array).map(|sizes| sizes.iter().map(Value::as_u64).collect());
     found

@@ -26,7 +26,7 @@ struct OmeAxis {
     units: String,
 }
 
-/// One resolution: `world = scale * index + translation` per axis, where the file says so.
+/// One resolution: `world = scale * index + translation` per axis, if the file has a transform.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct OmeLevel {
     /// Path below the group.
@@ -189,7 +189,7 @@ pub(super) fn placed(
     #[expect(clippy::cast_precision_loss, reason = "sizes of axes are far below 2^53")]
     let factor: Vec<f64> =
         first_shape.iter().zip(shape).map(|(&a, &b)| (a.max(1) as f64) / (b.max(1) as f64)).collect();
-    // The center of the first coarse voxel lies amid the fine ones it stands for.
+    // The center of the first coarse voxel is the center of the fine ones that it covers.
     let translation = factor.iter().map(|f| (f - 1.0) / 2.0).collect();
     let map = affine(&CoordinateTransform { scale: factor.clone(), translation }, axes);
     (factor, map)

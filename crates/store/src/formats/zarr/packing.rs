@@ -24,10 +24,10 @@ enum BytesCodec {
     /// xz, or LZMA's own older form.
     Lzma,
     Blosc,
-    /// Bytes of elements by their place.
+    /// Byte shuffle of elements.
     Shuffle(usize),
     Crc32c,
-    /// numcodecs' checksums, which stand before the bytes.
+    /// Checksums of numcodecs, which precede the bytes.
     Crc32cFirst,
     Crc32,
     Adler32,
@@ -84,10 +84,10 @@ impl BytesCodecs {
         chunk_bytes.saturating_add(chunk_bytes / 8).saturating_add(1 << 20)
     }
 
-    /// Undoes the steps.
+    /// Undoes the codecs.
     ///
     /// # Errors
-    /// `Corrupt` when the bytes are not what the steps write, or more than a chunk holds.
+    /// `Corrupt` if the bytes are no valid output of the codecs, or decode to more than a chunk.
     pub(super) fn undo(&self, stored: Vec<u8>, chunk_bytes: usize) -> Result<Vec<u8>> {
         let mut bytes = stored;
         for (number, step) in self.steps.iter().enumerate() {
@@ -119,7 +119,7 @@ fn step(codec: &Value) -> Option<BytesCodec> {
         "bz2" => Some(BytesCodec::Bz2),
         "zstd" => Some(BytesCodec::Zstd),
         "lz4" => Some(BytesCodec::Lz4),
-        // Raw streams say nothing of themselves; there it is 3.
+        // Raw streams have no header; their default is 3.
         "lzma" if setting(codec, "format").is_none_or(|format| *format != 3) => Some(BytesCodec::Lzma),
         "blosc" => Some(BytesCodec::Blosc),
         "shuffle" => {
@@ -142,7 +142,7 @@ fn step(codec: &Value) -> Option<BytesCodec> {
 /// Largest element of the shuffle codec, bytes.
 const MAX_SHUFFLED: usize = 64 << 10;
 
-/// Setting of a codec; in version 2 settings stand beside the name.
+/// Returns a setting of a codec; in version 2 settings are beside the name.
 fn setting<'a>(codec: &'a Value, name: &str) -> Option<&'a Value> {
     codec.get("configuration").unwrap_or(codec).get(name)
 }
@@ -238,7 +238,7 @@ fn unpack_lz4(packed: &[u8], most: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The size that the header promises is checked before.
+/// The size in the header is checked before.
 fn unpack_blosc(packed: &[u8], most: usize) -> Result<Vec<u8>> {
     let promised = packed.get(4..8).and_then(|raw| raw.first_chunk::<4>()).copied().map(u32::from_le_bytes);
     let promised = promised
@@ -273,7 +273,7 @@ fn verify_first(bytes: &[u8], sum: impl Fn(&[u8]) -> u32) -> Result<Vec<u8>> {
 fn adler32(data: &[u8]) -> u32 {
     const LARGEST_PRIME: u32 = 65_521;
     let (mut a, mut b) = (1u32, 0u32);
-    // So many that neither sum can overflow before it is reduced.
+    // Number of bytes for which neither sum overflows before it is reduced.
     for part in data.chunks(5_552) {
         for &byte in part {
             a += u32::from(byte);

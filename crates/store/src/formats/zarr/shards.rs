@@ -78,7 +78,7 @@ impl Sharding {
         Ok((chunk, shards, listed(configuration.get("codecs"))))
     }
 
-    /// Place of the shard that holds a chunk, and the chunk's number in it.
+    /// Position of the shard that holds a chunk, and the number of the chunk in it.
     pub(super) fn place(&self, chunk: &[u64]) -> (Vec<u64>, usize) {
         let shard = chunk.iter().zip(&self.grid).map(|(c, g)| c / g).collect();
         let number = chunk.iter().zip(&self.grid).fold(0, |n, (c, g)| n * g + c % g);

@@ -30,14 +30,14 @@ pub(super) struct ZarrArray {
     pub(super) dtype: DType,
     /// Elements per axis; of texts with one more axis, of their bytes.
     shape: Vec<u64>,
-    /// Elements per axis of what is decoded at once.
+    /// Elements per axis of the unit that is decoded at once.
     pub(super) chunk: Vec<u64>,
-    /// Elements per axis of what is decoded at once, without the bytes of texts.
+    /// Elements per axis of the unit that is decoded at once, without the axis of bytes of strings.
     chunk_shape: Vec<u64>,
     /// Files per axis, of chunks or shards.
     files: Vec<u64>,
     codecs: ChunkCodecs,
-    /// One element as it is given.
+    /// Fill value as an element of the result.
     fill: Vec<u8>,
 }
 
@@ -316,7 +316,7 @@ fn shape(document: &Value) -> Result<Vec<u64>> {
 /// Keys of the files of an array.
 #[derive(Debug)]
 struct ChunkKeys {
-    /// Path of the array, with a slash behind it; nothing at the root. Version 3 has another word behind it.
+    /// Prefix of keys: the path of the array with a slash, empty at the root; in version 3 followed by `c`.
     before: String,
     separator: char,
     /// Key of the only chunk of an array without axes, behind the path.
@@ -354,7 +354,7 @@ impl ChunkKeys {
     fn of_file(&self, file: &[u64]) -> String {
         let before = &self.before;
         match file.split_first() {
-            // Without a separator behind the word.
+            // Without a separator after the prefix.
             None if self.alone == "c" => before[..before.len() - 1].to_owned(),
             None => format!("{before}{}", self.alone),
             Some((first, rest)) => rest
@@ -367,7 +367,7 @@ impl ChunkKeys {
 /// Codecs of the chunks of an array.
 #[derive(Debug)]
 struct ChunkCodecs {
-    /// Elements per axis of what is decoded at once.
+    /// Elements per axis of the unit that is decoded at once.
     chunk: Vec<u64>,
     /// Sharding of the files, if each of them holds many chunks.
     shards: Option<Sharding>,

@@ -139,7 +139,7 @@ impl<'a> GzipDecoder<'a> {
         self.header().map(Some)
     }
 
-    /// Reads a member's header; false when something else stands there.
+    /// Reads the header of a member; `false` if there is none.
     fn header(&mut self) -> Result<bool> {
         let mut fixed = [0u8; 10];
         for byte in &mut fixed {

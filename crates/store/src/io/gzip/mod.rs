@@ -49,7 +49,7 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
 pub(crate) fn peek(head: &[u8], limit: usize) -> Vec<u8> {
     let mut inside = Vec::new();
     let mut reader = flate2::read::MultiGzDecoder::new(head).take(limit as u64);
-    // An error is the end of what can be seen: whoever opens the file will say what is wrong.
+    // An error ends the result: opening the file will report it.
     drop(reader.read_to_end(&mut inside));
     inside
 }
@@ -65,7 +65,7 @@ struct GzipInner {
     on_progress: Option<OnProgress>,
     work: LongWork,
     index: Once<GzipIndex>,
-    /// The making under way, for others to join.
+    /// Index that is being made, for other readers to wait for.
     flight: Mutex<Option<WeakShared<BoxFuture<'static, Result<()>>>>>,
     segments: ChunkStore,
 }
@@ -116,7 +116,7 @@ impl GzipInner {
         Ok(index)
     }
 
-    /// Says how far indexing is: to whoever opened the file, and to viewers.
+    /// Reports the progress of indexing to the opener of the file and to viewers.
     fn tell(&self, done_bytes: u64) {
         let total_bytes = self.file.size_bytes();
         self.work.set(LongTask::Indexing, done_bytes, total_bytes);

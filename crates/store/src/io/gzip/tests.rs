@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::mpsc;
 
-use array::{BlockKey, ErrorKind, LongWork, WorkProgress, Source, Urgency, want};
+use array::{BlockKey, ErrorKind, LongWork, Source, Urgency, WorkProgress, want};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::StreamExt;

@@ -59,7 +59,7 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// A budget of so many bytes.
+    /// Creates a budget of `limit_bytes`.
     #[must_use]
     pub fn new(limit_bytes: u64) -> Self {
         let levels_bytes = limit_bytes / 4 * LEVELS_QUARTERS;
@@ -73,7 +73,7 @@ impl Scratch {
         }))
     }
 
-    /// Bytes for decoding and for what is kept decoded.
+    /// Returns the bytes for decoding and for chunks that are kept decoded.
     #[must_use]
     pub fn decoding_bytes(&self) -> u64 {
         self.0.limit_bytes
@@ -89,7 +89,7 @@ impl Scratch {
     /// room must not ask for more before giving it back.
     ///
     /// # Errors
-    /// `TooLarge` when the whole budget is smaller, `Cancelled`, `Busy` when nothing changes for a minute.
+    /// `TooLarge` if the whole budget is smaller, `Cancelled`, `Busy` if nothing changes for a minute.
     pub(crate) fn reserve(
         &self,
         chunk_bytes: u64,
@@ -115,7 +115,7 @@ impl Scratch {
                 let missing = state.used_bytes + needed_bytes - self.0.limit_bytes;
                 let idle = state.kept.take_idle(missing);
                 if !idle.is_empty() {
-                    // Their room is given back as they are dropped, which takes the lock.
+                    // Their memory is released as they are dropped, which takes the lock.
                     drop(state);
                     drop(idle);
                     continue;
@@ -135,7 +135,7 @@ impl Scratch {
         }
     }
 
-    /// Room that is free now, or that kept things leave; for what can be done without.
+    /// Reserves memory that is free now, or that kept chunks release; for optional data.
     pub(crate) fn try_reserve(&self, bytes: u64) -> Option<ScratchReservation> {
         let mut state = self.0.state.lock();
         if !state.waiting.is_empty() {
@@ -162,7 +162,7 @@ impl Scratch {
     /// None in practice: the semaphore is never closed.
     ///
     /// # Cancel safety
-    /// A dropped future leaves the queue.
+    /// Dropping the future leaves the queue.
     pub(crate) async fn reserve_for_level(&self, bytes: u64) -> Result<OwnedSemaphorePermit> {
         let units = u32::try_from(bytes.div_ceil(LEVELS_UNIT_BYTES)).unwrap_or(u32::MAX);
         let units = units.min(self.0.levels_units);
@@ -170,7 +170,7 @@ impl Scratch {
         room.map_err(|_| Error::internal("the room for levels was closed"))
     }
 
-    /// Calls `f` with the chunks that are kept decoded. `f` must not drop anything that holds room.
+    /// Calls `f` with the decoded chunks that are kept. `f` must not drop anything that holds a reservation.
     pub(crate) fn with_kept<T>(&self, f: impl FnOnce(&mut ChunkCache) -> T) -> T {
         f(&mut self.0.state.lock().kept)
     }
@@ -209,7 +209,7 @@ pub(crate) struct ScratchReservation {
 }
 
 impl ScratchReservation {
-    /// Gives back what is beyond `bytes`.
+    /// Releases the memory beyond `bytes`.
     pub(crate) fn shrink_to(&mut self, bytes: u64) {
         let freed = self.bytes.saturating_sub(bytes);
         self.bytes -= freed;

@@ -105,7 +105,7 @@ impl Source for FormatSource {
             answers.queueing.push(queue_prepared(preparation, jobs, call.clone()).boxed());
         }
         drop(call);
-        // What there is room for begins before anybody looks.
+        // Jobs that fit begin before the stream is polled.
         answers.queue(&mut Context::from_waker(Waker::noop()));
         answers.boxed()
     }

@@ -57,7 +57,7 @@ pub(super) fn axes(dimensions: &[Dimension], dtype: DType, shape: &[u64]) -> Vec
     dimensions.iter().zip(kinds).map(axis).collect()
 }
 
-/// Whether the last axis is one of colors by its name, where nothing else says what it is: bytes in three or four.
+/// Whether the last axis holds colors by its name, if nothing else states its kind: three or four bytes.
 fn has_colors(dimensions: &[Dimension], dtype: DType, shape: &[u64]) -> bool {
     let name = dimensions.last().map(|dimension| dimension.name.to_ascii_lowercase()).unwrap_or_default();
     dtype.element() == ElementType::U8
@@ -189,7 +189,7 @@ fn coordinates(samples: &[f64]) -> Coordinates {
     }
 }
 
-/// World space and what a person should know of it.
+/// World space, with notes for the user.
 pub(super) struct CfWorldSpace {
     pub(super) world_from_voxel: Affine,
     pub(super) units: String,
@@ -260,12 +260,12 @@ pub(super) fn world(dimensions: &[Dimension], axes: &[Axis]) -> CfWorldSpace {
     world
 }
 
-/// Whether samples of an axis lie at several places that are not evenly spaced.
+/// Whether the samples of an axis have several positions that are not evenly spaced.
 fn is_uneven(axis: &Axis) -> bool {
     matches!(&axis.coordinates, Coordinates::Explicit(samples) if samples.len() > 1)
 }
 
-/// Step and origin of even samples between the ends of these; none where they do not go one way.
+/// Step and origin of even samples between the ends of the given ones; `None` if they are not monotonic.
 #[expect(clippy::cast_precision_loss, reason = "at most 65,536 samples")]
 fn even(samples: &[f64]) -> Option<(f64, f64)> {
     let [first, .., last] = *samples else { return None };
@@ -275,7 +275,7 @@ fn even(samples: &[f64]) -> Option<(f64, f64)> {
     is_ordered.then(|| ((last - first) / (samples.len() - 1) as f64, first))
 }
 
-/// 1 where coordinates rise with the index or go both ways, -1 where they fall.
+/// Returns 1 if coordinates rise with the index or are not monotonic, -1 if they fall.
 fn direction(coordinates: &Coordinates) -> f64 {
     let falls = match coordinates {
         Coordinates::Regular { step, .. } => *step < 0.0,
@@ -297,7 +297,7 @@ fn upwards(dimension: &Dimension) -> f64 {
     if grows == points_down(dimension) { -1.0 } else { 1.0 }
 }
 
-/// Whether coordinates of a vertical axis grow downwards: as `positive` says, else the standard name, the units, or the name.
+/// Whether coordinates of a vertical axis grow downward: by `positive`, else the standard name, the units, or the name.
 fn points_down(dimension: &Dimension) -> bool {
     let Some(Coordinate { values, samples }) = &dimension.coordinate else { return false };
     let value = |name| text(values, name).unwrap_or_default();
@@ -312,7 +312,7 @@ fn points_down(dimension: &Dimension) -> bool {
     }
 }
 
-/// Standard names of what grows downwards.
+/// Standard names of quantities that grow downward.
 fn is_downward(standard_name: &str) -> bool {
     matches!(
         standard_name,

@@ -20,13 +20,13 @@ use super::{CfAttributes, CfValue, text};
 /// Whether the library's own fill value counts as unset where the file names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DefaultFill {
-    /// It does, for bytes too (-127 and 255). Not where `_Unsigned` says that the bits are meant otherwise.
+    /// It counts as unset, for bytes too (-127 and 255), unless `_Unsigned` reinterprets the bits.
     Missing,
-    /// It is a value: nobody filled the variable with it, or a byte that was written without filling.
+    /// It is a value: the variable was not filled with it, or is of bytes and was written without filling.
     Ordinary,
 }
 
-/// Whether the bits of integers of this type are meant unsigned (or signed) although the type says otherwise.
+/// Whether `_Unsigned` reinterprets the bits of integers of this type as unsigned (or signed).
 fn reinterpreted(element: ElementType, values: &CfAttributes) -> Option<bool> {
     match text(values, "_Unsigned")? {
         "true" if element.is_signed() => Some(true),
@@ -55,7 +55,7 @@ pub(crate) fn decoding(dtype: DType, values: &CfAttributes, fill: DefaultFill) -
         _ if decoding.obstacle.is_some() => element,
         (None, None) if named.masks => promoted(element),
         (None, None) => element,
-        // A fill value of NaN: xarray masks nothing, and leaves floats what they are.
+        // A fill value of NaN: xarray masks nothing, and leaves floats unchanged.
         _ if named.is_said && !named.masks => element,
         (scale, offset) => float_of(element, scale, offset, named.masks),
     };
@@ -63,7 +63,7 @@ pub(crate) fn decoding(dtype: DType, values: &CfAttributes, fill: DefaultFill) -
     decoding
 }
 
-/// Positions of the samples of a coordinate: the meant values of elements of `dtype`, NaN where one is not known.
+/// Positions of the samples of a coordinate: the decoded values of elements of `dtype`, NaN for missing ones.
 pub(crate) fn decoded(bytes: &[u8], dtype: DType, values: &CfAttributes, fill: DefaultFill) -> Vec<f64> {
     let decoding = decoding(dtype, values, fill);
     if decoding.obstacle.is_some() {
@@ -93,7 +93,7 @@ impl FillValues {
         // Where `_Unsigned` turns the fill value, xarray forgets a missing value that is the same.
         let others = others.filter(|other| stored == meant || !fills.contains(other));
         for number in fills.iter().copied().map(turned).chain(others) {
-            // NaN is no integer: the attribute says nothing.
+            // NaN is no integer: the attribute is ignored.
             if is_number(&number) || stored.is_float() {
                 named.masks |= is_number(&number);
                 named.is_said = true;
@@ -223,7 +223,7 @@ fn ends(element: ElementType) -> (Scalar, Scalar) {
     }
 }
 
-/// One element as the library fills what was never written; `None` for types without a default fill value.
+/// Returns the library's default fill value as a stored element; `None` for types without one.
 pub(crate) fn default_fill(dtype: DType) -> Option<Vec<u8>> {
     let mut bytes = vec![0; dtype.size_bytes()];
     let fill = default_fill_of(dtype.element())?;

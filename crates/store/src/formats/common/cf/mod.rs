@@ -13,7 +13,7 @@ use array::{ArrayInfo, Attribute, Attributes, Axis, DType, ElementType, Meaning,
 pub(crate) use axes::{Coordinate, Dimension};
 pub(crate) use decoding::{DefaultFill, decoded, decoding, default_fill};
 
-/// The value of an attribute, with the type it is stored in: types decide what decoding gives.
+/// Value of an attribute, with its stored type: the types decide the type of decoded values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CfValue {
     /// Numbers, at least one.

@@ -8,7 +8,7 @@ use array::{Error, Result};
 
 /// Zero blocks coded as the rest of a segment of this many blocks.
 const SEGMENT_BLOCKS: usize = 64;
-/// The count of zero blocks that stands for that rest.
+/// Code for the remaining blocks of a segment being zero.
 const REST_OF_SEGMENT: usize = 5;
 /// Largest code of a pair of samples (second-extension option).
 const MAX_PAIR: u64 = 90;
@@ -34,7 +34,7 @@ impl AecParameters {
     /// Calls `each` with the first `count` samples.
     ///
     /// # Errors
-    /// `Corrupt` when the bytes end too early or hold what no coder writes.
+    /// `Corrupt` if the bytes end too early or are no valid stream.
     pub(super) fn decode(self, packed: &[u8], count: usize, each: &mut dyn FnMut(u32)) -> Result<()> {
         let mut bits = BitReader { bytes: packed, at: 0 };
         let mut line = Vec::with_capacity(self.block * self.blocks);
@@ -144,7 +144,7 @@ impl AecParameters {
             let room = sample.min(largest - sample.min(largest));
             let half = folded.div_ceil(2);
             sample = if half > room {
-                // Beyond what the nearer end allows: the far side only.
+                // Beyond the nearer end: only the other side is possible.
                 if sample > largest / 2 { largest.saturating_sub(folded) } else { folded }
             } else if folded.is_multiple_of(2) {
                 sample + half

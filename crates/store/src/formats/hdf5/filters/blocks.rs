@@ -27,7 +27,7 @@ fn take<const N: usize>(input: &mut &[u8], what: &str) -> Result<[u8; N]> {
     Ok(*head)
 }
 
-/// The next bytes of `input`, whose number stands in front of them.
+/// Returns the next bytes of `input`, after their length.
 fn take_counted<'a>(input: &mut &'a [u8], what: &str) -> Result<&'a [u8]> {
     let size = usize::try_from(u32::from_be_bytes(take(input, what)?)).unwrap_or(usize::MAX);
     let (head, rest) = input.split_at_checked(size).ok_or_else(|| bad(what))?;
@@ -61,7 +61,7 @@ fn fill(out: &mut Vec<u8>, unpack: impl FnOnce(&mut [u8]) -> Result<usize>) -> R
 
 pub(super) fn bzip2(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
     let mut out = room(expected)?;
-    // One byte more than expected tells of too many.
+    // One byte more than expected shows an output that is too long.
     let mut reader = ::bzip2::read::MultiBzDecoder::new(packed).take(expected as u64 + 1);
     reader
         .read_to_end(&mut out)
@@ -136,7 +136,7 @@ pub(super) fn bitshuffle(
     }
     let mut out = room(expected)?;
     out.resize(expected, 0);
-    // What is left beyond whole eights of elements is plain.
+    // Elements beyond a multiple of eight are not shuffled.
     let shuffled = expected / item_bytes / 8 * 8 * item_bytes;
     let (blocks, rest) = out.split_at_mut(shuffled);
     let block_bytes = items_per_block.saturating_mul(item_bytes);

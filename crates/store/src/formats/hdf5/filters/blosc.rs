@@ -66,7 +66,7 @@ pub(super) struct BloscChunk<'a> {
 enum BloscBody {
     Packed(BloscCodec),
     Plain,
-    /// One value again and again; the place of its bytes.
+    /// One repeated value; position of its bytes.
     Repeated {
         start: usize,
         len: usize,
@@ -76,10 +76,10 @@ enum BloscBody {
 }
 
 impl<'a> BloscChunk<'a> {
-    /// Looks at the header.
+    /// Parses the header.
     ///
     /// # Errors
-    /// `Corrupt` where it makes no sense, `Unsupported` for what is not undone here.
+    /// `Corrupt` if the header is invalid, `Unsupported` for features that are not decoded here.
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self> {
         let head: &[u8; BLOSC_HEADER_BYTES] =
             bytes.first_chunk::<BLOSC_HEADER_BYTES>().ok_or_else(|| bad("its end too early"))?;
@@ -125,7 +125,7 @@ impl<'a> BloscChunk<'a> {
     fn body(&self, flags: u8, special: u8) -> Result<BloscBody> {
         match special {
             0 => {}
-            // What was never set may be anything.
+            // Unset values are arbitrary.
             1 | 4 => return Ok(BloscBody::Zeros),
             2 if matches!(self.item_bytes, 4 | 8) => return Ok(BloscBody::NotANumber),
             3 if self.bytes.len() > self.header_bytes => {
@@ -256,7 +256,7 @@ impl<'a> BloscChunk<'a> {
             }
             BIT_SHUFFLE => {
                 let count = block.len() / item;
-                // The first edition leaves alone what is not made of whole eights.
+                // Blosc 1 does not shuffle data that are no multiple of eight.
                 if self.is_first_edition && !count.is_multiple_of(8) {
                     return Ok(());
                 }

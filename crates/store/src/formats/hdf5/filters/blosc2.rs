@@ -7,7 +7,7 @@ use array::{Error, Result};
 use super::blosc::BloscChunk;
 use super::room;
 
-/// Places of fields in the header. Its numbers are big-endian.
+/// Offsets of fields in the header. Its numbers are big-endian.
 const HEADER_SIZE_AT: usize = 11;
 const CHUNKS_SIZE_AT: usize = 39;
 const NAMES_AT: usize = 87;
@@ -32,10 +32,10 @@ fn eight(bytes: &[u8], at: usize) -> Result<usize> {
     usize::try_from(found).map_err(|_| bad("a size that is too large"))
 }
 
-/// The bytes of the one chunk in a frame.
+/// Decodes the single chunk of a frame.
 ///
 /// # Errors
-/// `Corrupt` unless just `expected` bytes come out, `Unsupported` for what is not undone here.
+/// `Corrupt` unless the output has `expected` bytes, `Unsupported` for features that are not decoded here.
 pub(super) fn decode(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
     if packed.get(MAGIC_AT..MAGIC_AT + MAGIC.len()) != Some(MAGIC) {
         return Err(bad("other bytes"));
@@ -106,7 +106,7 @@ fn chunk_place(packed: &[u8], header_bytes: usize) -> Result<FrameChunk> {
                 at.and_then(|at| at.checked_add(header_bytes)).ok_or_else(|| bad("a far chunk"))?,
             ))
         }
-        // What was never set may be anything.
+        // Unset values are arbitrary.
         0x81 | 0x84 => Ok(FrameChunk::Zeros),
         0x82 => Ok(FrameChunk::NotANumber),
         _ => Err(bad("an unknown special value")),
@@ -133,7 +133,7 @@ fn blocks_of(header: &[u8]) -> Result<Option<BlockGrid>> {
         let name = header.get(at + 1..at + 1 + len).ok_or_else(|| bad("its end too early"))?;
         let entry = four(header, at + 1 + len + 1)?;
         if name == b"b2nd" || name == b"caterva" {
-            // A kind and four bytes of length stand in front of it.
+            // A type byte and four bytes of length precede it.
             let entry = header.get(entry.saturating_add(5)..).ok_or_else(|| bad("its end too early"))?;
             return axes(entry).map(Some);
         }

@@ -70,7 +70,7 @@ enum FilterStep {
 }
 
 impl FilterStep {
-    /// Whether the number of bytes changes by it in a way that only the bytes tell.
+    /// Whether the output size can be known only from the bytes.
     fn compresses(self) -> bool {
         !matches!(
             self,
@@ -84,7 +84,7 @@ impl FilterStep {
 pub(super) struct FilterPipeline(Vec<FilterStep>);
 
 impl FilterPipeline {
-    /// `None` when a filter is not ours, or when two compress (the size between them would be unknown).
+    /// Returns `None` if a filter is not decoded here, or if two compress (the size between them would be unknown).
     pub(super) fn of(filters: &[PipelineFilter], item_bytes: usize) -> Option<Self> {
         let steps: Option<Vec<FilterStep>> = filters.iter().map(|f| step(f, item_bytes)).collect();
         let steps = steps?;
@@ -114,12 +114,12 @@ impl FilterPipeline {
         if self.0.contains(&FilterStep::Blosc2) { MAX_PADDING } else { 1 }
     }
 
-    /// Most memory that [`decode`](Self::decode) takes at a time, with what it is given.
+    /// Returns the most memory that [`decode`](Self::decode) uses at a time, including its input.
     pub(super) fn needed_bytes(&self, stored_bytes: u64, chunk_bytes: u64) -> u64 {
-        // Every step but the checksum has what goes in and what comes out in hand.
+        // Every step except the checksum holds its input and its output.
         let steps = self.0.iter().filter(|step| **step != FilterStep::Fletcher32).count();
         let sums = (self.0.len() * CHECKSUM_BYTES) as u64;
-        // Some have a block or lines of pixels in hand besides.
+        // Some also hold a block or lines of pixels.
         let besides = match self
             .0
             .iter()
@@ -137,10 +137,10 @@ impl FilterPipeline {
             }
     }
 
-    /// The elements of a chunk of `chunk_bytes`. Bit i of `skipped` set: step i was not applied.
+    /// Decodes a chunk of `chunk_bytes`. Bit i of `skipped` set: step i was not applied.
     ///
     /// # Errors
-    /// `Corrupt` when the bytes are not what the filters write, `TooLarge` without memory.
+    /// `Corrupt` if the bytes are no valid output of the filters, `TooLarge` without memory.
     pub(super) fn decode(&self, stored: Vec<u8>, skipped: u32, chunk_bytes: usize) -> Result<Vec<u8>> {
         // HDF5 allows 32 filters, as many as the mask has bits.
         let applied = (0..u32::BITS).map(|bit| skipped & (1 << bit) == 0);
@@ -265,7 +265,7 @@ fn verify(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
 
 /// Fletcher's checksum over big-endian 16-bit words, as HDF5 computes it.
 fn fletcher32(data: &[u8]) -> u32 {
-    // So many words can be summed before 32 bits overflow.
+    // Number of words that can be summed before 32 bits overflow.
     const WORDS: usize = 360;
     let fold = |sum: u32| (sum & 0xffff) + (sum >> 16);
     let (mut sum1, mut sum2) = (0u32, 0u32);

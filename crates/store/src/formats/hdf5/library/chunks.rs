@@ -109,7 +109,7 @@ impl Object {
 enum ListingOrder {
     /// Axis order of the data set.
     Plain,
-    /// Stored with the unlimited axis slowest, but counted as if it were in its own place.
+    /// Stored with the unlimited axis slowest, but counted in the order of the axes.
     Swizzled {
         unlimited: usize,
         /// Most chunks per axis; not of use for the unlimited one.

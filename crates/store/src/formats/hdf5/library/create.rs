@@ -35,7 +35,7 @@ const FILL_VALUE: &str = "_FillValue";
 /// Description of the one array of a new file.
 #[derive(Clone, Copy, Debug)]
 pub struct NewHdf5<'a> {
-    /// Name, or path in the file; groups on the way are made.
+    /// Name or path in the file; groups of the path are created.
     pub name: &'a str,
     /// Type of the elements, which are little-endian.
     pub element: ElementType,
@@ -54,7 +54,7 @@ pub struct NewHdf5<'a> {
 /// `Io` when the file cannot be written, `Invalid` for names that cannot be.
 pub fn create_hdf5(path: &Path, new: &NewHdf5<'_>) -> Result<u64> {
     create(path, new).map_err(|e| match e.kind() {
-        // What the library refuses to write is no corrupt file.
+        // A refusal of the library to write does not mean a corrupt file.
         ErrorKind::Corrupt => Error::new(ErrorKind::Io, e.to_string()),
         _ => e,
     })
@@ -75,7 +75,7 @@ fn create(path: &Path, new: &NewHdf5<'_>) -> Result<u64> {
     let offset = locked(|| unsafe { H5Dget_offset(dataset.0) });
     // SAFETY: a valid file. What closing could not write would go unnoticed; this notices.
     check("write the file", || unsafe { H5Fflush(file.0, H5F_scope_t::H5F_SCOPE_GLOBAL) })?;
-    // An array without elements has no place.
+    // An array without elements has no offset.
     Ok(if new.shape.contains(&0) { 0 } else { offset })
 }
 

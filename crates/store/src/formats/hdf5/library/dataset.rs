@@ -40,7 +40,7 @@ const MAX_ELEMENT_BYTES: u64 = MAX_TEXT_BYTES;
 pub(super) const UNLIMITED: u64 = u64::MAX;
 /// One byte of a text.
 const BYTE: DType = DType::native(ElementType::U8);
-/// The address of what has no place in the file.
+/// Address of data without storage in the file (`HADDR_UNDEF`).
 const UNDEFINED_ADDRESS: u64 = u64::MAX;
 
 /// Storage layout of a data set (HDF5's `H5D_layout_t`).
@@ -89,7 +89,7 @@ pub(in super::super) struct DatasetInfo {
     pub(in super::super) filters: Vec<PipelineFilter>,
     /// Chunks that reach beyond the shape are stored unfiltered.
     pub(in super::super) partial_unfiltered: bool,
-    /// One element as stored, for what was never written; empty for all but numbers.
+    /// Fill value as a stored element; empty for all types except numbers.
     pub(in super::super) fill: Vec<u8>,
     /// Elements of fewer bits than their bytes have.
     pub(in super::super) padded: Option<PaddedBits>,
@@ -97,7 +97,7 @@ pub(in super::super) struct DatasetInfo {
     pub(in super::super) text: Option<TextForm>,
     /// Number of axes at the end of the shape that lie within one element of the file (array data types and fixed strings).
     pub(in super::super) inner_axes: usize,
-    /// Elements that are a part of what the file calls an element: how long that is, and where in it.
+    /// Size of the file's element and offset of the member, for members of compounds.
     pub(in super::super) within: Option<(usize, usize)>,
     /// The program that wrote it chose a fill value, used or not.
     pub(in super::super) has_fill: bool,
@@ -295,7 +295,7 @@ impl Object {
     }
 }
 
-/// True where so many strings of such a size may be read at once.
+/// Whether this number of strings of this size may be read at once.
 fn is_within(count: usize, size_bytes: usize) -> bool {
     count.checked_mul(size_bytes).is_some_and(|n| n as u64 <= MAX_TEXT_BYTES)
 }
@@ -424,7 +424,7 @@ fn has_fill(properties: &Handle) -> Result<bool> {
     Ok(defined == H5D_fill_value_t::H5D_FILL_VALUE_USER_DEFINED)
 }
 
-/// The stored form of what was never written; zeros where the file says nothing, or that nothing is filled in.
+/// Returns the fill value as stored; zeros if the file has none or disables filling.
 fn fill(properties: &Handle, datatype: &Handle, element: &Datatype) -> Result<Vec<u8>> {
     let file_bytes = element_size(datatype);
     let (size, count) = match element {

@@ -32,7 +32,7 @@ pub(in super::super) struct CompoundMember {
     pub(in super::super) dtype: DType,
 }
 
-/// Place of the bits of an integer in its bytes.
+/// Position of the bits of an integer in its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) struct PaddedBits {
     /// Type after [`widen`](Self::widen): all bytes, little-endian.
@@ -68,7 +68,7 @@ impl PaddedBits {
 pub(in super::super) enum TextEnd {
     /// The last byte: the string is padded by zeros.
     Last,
-    /// The first zero, as in C: what follows it may be anything.
+    /// The first zero, as in C: the bytes after it are arbitrary.
     FirstZero,
     /// The last byte that is no space, as in Fortran.
     Spaces,
@@ -102,7 +102,7 @@ pub(in super::super) enum Datatype {
     },
     /// Numbers in an array of this shape, C order.
     Array(DType, Vec<u64>),
-    /// Numbers of several types. `others` are members that are no numbers, with what they are.
+    /// Numbers of several types. `others` are the other members, with descriptions of their types.
     Compound { size_bytes: usize, members: Vec<CompoundMember>, others: Vec<(String, String)> },
     /// Strings of a fixed size in bytes.
     FixedText { size_bytes: usize, end: TextEnd },
@@ -236,7 +236,7 @@ fn float(datatype: &Handle, size: usize) -> Datatype {
     }
 }
 
-/// A boolean (h5py's way) or the integers of the enumeration.
+/// Returns a boolean (as h5py writes it) or the integers of the enumeration.
 fn enumeration(datatype: &Handle) -> Datatype {
     // SAFETY: a valid data type identifier; the caller holds the lock.
     let Ok(base) = Handle::new("give the base of an enumeration", || unsafe { H5Tget_super(datatype.0) })

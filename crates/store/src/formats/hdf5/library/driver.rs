@@ -21,7 +21,7 @@ use crate::{ByteStore, FileBytes};
 
 /// Value by which the library marks an unknown address.
 const UNDEFINED: haddr_t = haddr_t::MAX;
-/// First number that is not reserved for others, plus something of ours.
+/// Number of the driver: the first number that is not reserved, plus an offset.
 const DRIVER_NUMBER: c_int = 0x436f;
 /// Version of the class below.
 const CLASS_VERSION: c_uint = 1;
@@ -38,13 +38,13 @@ static OPENING: Mutex<Option<Arc<FileBytes>>> = Mutex::new(None);
 /// could not.
 static FAILURE: Mutex<Option<Error>> = Mutex::new(None);
 
-/// Place of the last read of elements. Set only while the lock is held; while it is set, no elements are read.
+/// Range of the last read of elements. Set only while the lock is held; while it is set, no elements are read.
 static PROBED: Mutex<Option<ProbedRange>> = Mutex::new(None);
 
 /// First byte and number of bytes of the last read; `None` before the first read.
 type ProbedRange = Option<(u64, u64)>;
 
-/// The library's number of reads of elements, as opposed to what describes them.
+/// Memory type by which the library marks reads of elements, as opposed to metadata.
 const ELEMENTS: c_int = 3;
 
 /// Optional function that this driver does not implement.
@@ -126,12 +126,12 @@ static CLASS: DriverClass = DriverClass {
     free_lists: [0; 7],
 };
 
-/// An open file: what the library keeps for every driver (80 bytes), then ours.
+/// Open file: the fields that the library keeps for every driver (80 bytes), then those of this driver.
 #[repr(C)]
 struct OpenFile {
     library: [c_ulong; 16],
     file: Arc<FileBytes>,
-    /// End of what the library may address.
+    /// End of the addresses that the library may use.
     end: haddr_t,
     /// Bytes the file uses for lengths.
     length_bytes: usize,

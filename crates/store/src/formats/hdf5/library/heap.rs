@@ -32,7 +32,7 @@ pub(super) fn ends(bytes: &[u8], length_bytes: usize) -> bool {
     true
 }
 
-/// Index and size of the object at the start; `None` when there is no room for one.
+/// Index and size of the object at the start; `None` if the bytes are too few for one.
 fn object(bytes: &[u8], length_bytes: usize) -> Option<(u16, usize)> {
     let index = u16::from_le_bytes(*bytes.first_chunk::<2>()?);
     let mut size = [0; 8];

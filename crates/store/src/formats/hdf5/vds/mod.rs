@@ -21,7 +21,7 @@ use super::links;
 pub(super) const MAX_SOURCES: usize = 16_384;
 /// Deepest nesting of virtual data sets as sources of virtual data sets.
 const MAX_VIRTUAL_DEPTH: usize = 8;
-/// Stands for axes that follow their sources.
+/// Length of axes that follow their sources.
 const UNLIMITED: u64 = u64::MAX;
 
 /// Source data set of virtual data sets.
@@ -92,7 +92,7 @@ impl HyperslabSteps {
             .checked_add(1)
     }
 
-    /// The number of the element at `place`.
+    /// Returns the index of the element at `place`.
     fn index_of(self, place: u64) -> Option<u64> {
         let from_start = place.checked_sub(self.start)?;
         let (blocks, within) = (from_start / self.stride, from_start % self.stride);
@@ -288,7 +288,7 @@ impl<'a> SourceFinder<'a> {
             steps.end().ok_or_else(far)?;
             axes.push(VirtualPartAxis { target: steps, source: None });
         }
-        // Axes of one element stand for nothing; the others follow in the same order.
+        // Axes of one element are skipped; the others follow in the same order.
         let mut long = (0..sources.len()).filter(|&n| sources[n].len != 1);
         for axis in axes.iter_mut().filter(|axis| axis.target.len != 1) {
             let number = long.next().filter(|&n| sources[n].len == axis.target.len);
@@ -317,7 +317,7 @@ fn followed(mut shape: Vec<u64>, largest: &[u64], follows: &[bool], parts: &[Vir
     shape
 }
 
-/// A name in which `%%` stands for one sign.
+/// Replaces `%%` in a name by one percent sign.
 fn plain(name: &str) -> String {
     name.replace("%%", "%")
 }
