@@ -19,9 +19,9 @@ use crate::{
     Priority, ReadRequest, Scalar, Selection, Source, Target, Urgency, Want, WantHandle, gather, want,
 };
 
-/// Blocks of one level that are looked at.
+/// Blocks of one level that are checked.
 const SAMPLE_BLOCKS: u64 = 12;
-/// Bytes of one level that are looked at; at least one block is.
+/// Bytes of one level that are checked; at least one block is.
 const SAMPLE_BYTES: u64 = 8 << 20;
 /// Random selections read per level.
 const SELECTIONS: u32 = 6;

@@ -49,8 +49,8 @@ struct CachedInner {
 }
 
 impl Cached {
-    /// Wraps `inner`. `capacity_bytes` limits the blocks here, those under way, and those that were here and
-    /// are still held by somebody.
+    /// Wraps `inner`. `capacity_bytes` limits the bytes of cached blocks, of blocks under way, and of evicted blocks that still have a
+    /// holder.
     ///
     /// # Panics
     /// Outside a tokio runtime.

@@ -264,8 +264,8 @@ impl<V: SharedValue> CacheTable<V> {
         }
     }
 
-    /// The head of the queue for room, if there is one. Letting go of a block makes no event, so while there
-    /// is, whoever owns the table sends [`BlockEvent::Rechecked`] now and then.
+    /// Returns the head of the queue for memory, if there is one. Dropping a block makes no event, so while there is a head, the owner of the
+    /// table sends [`BlockEvent::Rechecked`] at intervals.
     #[must_use]
     pub fn starving(&self) -> Option<BlockKey> {
         self.queue.last_key_value().map(|(_, key)| *key)
@@ -290,8 +290,8 @@ impl<V: SharedValue> CacheTable<V> {
         std::mem::take(&mut self.actions)
     }
 
-    /// Marks all evicted blocks whose memory is not free yet as held, even if nobody seemed to hold them at
-    /// eviction: their bytes may wait in a send queue. They no longer count as memory that becomes free soon.
+    /// Marks all evicted blocks whose memory is not free yet as held, even without a known holder: their bytes may wait in a send queue. They
+    /// no longer count as memory that becomes free soon.
     fn wait_no_longer(&mut self) {
         self.releasing.values_mut().for_each(|r| r.was_held = true);
         self.held_bytes = self.counters.releasing_bytes;

@@ -68,8 +68,8 @@ pub trait Format: Send + Sync + 'static {
     /// Returns the cost of reads of this array that skip elements.
     fn access(&self, array: u32) -> Access;
 
-    /// Whether a box of a stored level has values of its own; where it has not, as in sparse levels, the ancestors' stand
-    /// in, and [`read`](Self::read) gives what is made of them.
+    /// Whether a box of a stored level has values of its own. If not, as in sparse levels, those of the ancestors are used, and
+    /// [`read`](Self::read) returns values made of them.
     fn covers(&self, _array: u32, _level: u8, _box: &Selection) -> bool {
         true
     }

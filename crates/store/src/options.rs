@@ -28,8 +28,8 @@ pub struct OpenOptions {
     /// Directory for things worth keeping between runs (gzip restart points, made levels); `None` keeps
     /// them in memory only.
     pub side_dir: Option<PathBuf>,
-    /// The exported folder: files that others name (links and virtual data sets of HDF5) must lie in it or below; `None`
-    /// stands for the folder of the file that is opened.
+    /// Exported folder: files that others name (links and virtual data sets of HDF5) must lie in it or below; `None` for the folder of the
+    /// file that is opened.
     pub folder: Option<PathBuf>,
     /// Callback for the progress of long work.
     pub on_progress: Option<OnProgress>,

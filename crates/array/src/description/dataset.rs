@@ -229,8 +229,8 @@ pub struct ArrayInfo {
     /// Intensities or labels.
     #[serde(default)]
     pub meaning: Meaning,
-    /// Resolutions. Entry 0 is the full one; then made or stored coarser ones, finest first; sampled
-    /// ones may stand beside a mean of the same factor, after all others.
+    /// Levels of resolution. Entry 0 is the full one; then made or stored coarser ones, finest first; sampled ones come after all
+    /// others, also beside a mean of the same factor.
     pub levels: Vec<Level>,
     /// Units of world space (`mm`, `m`); empty if unknown.
     pub world_units: String,
@@ -289,8 +289,8 @@ impl ArrayInfo {
         self.axes.iter().position(|a| a.kind == AxisKind::Time)
     }
 
-    /// Checks what every consumer relies on; sources call it once when describing, and so does whoever
-    /// receives a description from elsewhere.
+    /// Checks the invariants that consumers rely on. Sources call it once when describing, and so does the receiver of a description
+    /// from another process.
     ///
     /// # Errors
     /// `Corrupt`, naming the array and the mistake.

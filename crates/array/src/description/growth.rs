@@ -39,8 +39,7 @@ impl ArrayInfo {
         pairs.take_while(|(now, then)| now.origin == then.origin && now.factor == then.factor).count()
     }
 
-    /// Returns the axis along which this is longer than `before`, if any; `None` where it is another array or has changed
-    /// otherwise.
+    /// Returns the axis along which this is longer than `before`, if any; `None` if it is another array or has other changes.
     fn longer_than(&self, before: &Self) -> Option<Option<usize>> {
         let is_same = self.name == before.name
             && self.dtype == before.dtype

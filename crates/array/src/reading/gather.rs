@@ -21,8 +21,8 @@ pub const WINDOW_BLOCKS: usize = 64;
 /// Reads `request.selection` into `into` by gathering it from `source.blocks`.
 ///
 /// # Errors
-/// `Invalid` when selection or target do not fit the level; `NotFound` where a block is not covered; else
-/// what the source answers.
+/// `Invalid` if the selection or the target does not fit the level; `NotFound` if a block is not covered; else the error of
+/// the source.
 ///
 /// # Cancel safety
 /// Dropping the future withdraws every block still wanted and releases the target.

@@ -64,9 +64,8 @@ pub trait Source: Send + Sync + 'static {
     /// with a new generation.
     fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>>;
 
-    /// Fetches blocks. Each want that is not cancelled gets exactly one completion; a cancelled one gets at
-    /// most one. A key of another data set or generation gets the error `Stale`. Dropping the stream
-    /// abandons what is left.
+    /// Fetches blocks. Each want that is not cancelled gets exactly one completion; a cancelled one gets at most one. A key of another
+    /// data set or generation gets the error `Stale`. Dropping the stream cancels the rest.
     fn blocks(&self, wants: Vec<Want>) -> Completions;
 
     /// Reads exactly the elements of `request.selection` into `into`, whose shape equals the selection's;
@@ -83,8 +82,8 @@ pub trait Source: Send + Sync + 'static {
             .boxed()
     }
 
-    /// The elements of a selection as they rest, where they are one whole chunk that whoever receives it can undo: then
-    /// nobody decodes it here. `None` in every other case; [`read`](Self::read) gives the elements always.
+    /// Returns the stored bytes of a selection that is one whole compressed chunk which the receiver can decompress, so that it is not
+    /// decoded here; `None` in every other case, in which [`read`](Self::read) gives the elements.
     fn packed(&self, _request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
         ready(Ok(None)).boxed()
     }

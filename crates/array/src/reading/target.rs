@@ -97,8 +97,8 @@ impl Target {
     }
 }
 
-/// One of many results that lie one after another in common memory: gives its bytes when its own writers are done,
-/// whatever the others do.
+/// One of many results that are contiguous in common memory: returns its bytes when its own writers are done, independent of the
+/// others.
 #[derive(Debug)]
 pub struct ReadPart {
     bytes: ReadPartBytes,
@@ -210,8 +210,8 @@ struct Lease {
     _outer: Option<Arc<Self>>,
 }
 
-/// The lender's side of a region that somebody else writes meanwhile: whoever tries several writers in turn gets
-/// the region back when one of them failed.
+/// Lender's side of a region that is lent to a writer: a caller that tries several writers in turn gets the region back if one of
+/// them failed.
 #[derive(Debug)]
 pub struct Loan {
     /// The region as it was; gives no access before the loan has ended.

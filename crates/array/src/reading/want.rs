@@ -186,8 +186,8 @@ impl Want {
         }
     }
 
-    /// Does `work` for this want, and tells `adjust` of each change of its urgency meanwhile. `None` once nobody wants it any
-    /// more: the work is dropped then, and not even begun where that was so before.
+    /// Runs `work` for this want, and calls `adjust` at each change of its urgency. Returns `None` once the want is cancelled: the work is
+    /// dropped then, or not started.
     ///
     /// # Cancel safety
     /// Dropping the future drops the work.

@@ -172,8 +172,8 @@ pub struct TimeUnits {
     epoch_of_day: f64,
 }
 
-/// Length of a unit of time: so many seconds, of which one has so many parts. Numbers of a thousandth of a second are exact when
-/// divided by 1,000, not when multiplied by 0.001.
+/// Length of a unit of time: `seconds / parts`. Milliseconds have one second and 1,000 parts: values are exact when divided by 1,000,
+/// not when multiplied by 0.001.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct CalendarUnit {
     seconds: f64,
@@ -284,8 +284,8 @@ impl TimeUnits {
         Some(format!("{date}T{}:{}", minutes_text(of_day), seconds_text(of_day)))
     }
 
-    /// A value as text for people, of times `step` apart (0 where that is not known): the date, the time of day to the minute where
-    /// it is not midnight, and of seconds and their fractions what is not zero to a hundredth of the step.
+    /// Formats a value for people; times are `step` apart (0 if not known): the date, the time of day to the minute unless it is midnight,
+    /// and the seconds and fractions that are not zero to a hundredth of the step.
     #[must_use]
     pub fn label(&self, value: f64, step: f64) -> Option<String> {
         let (date, of_day) = self.date_and_time(value, self.moment(step).abs())?;
@@ -334,8 +334,8 @@ impl TimeUnits {
         (self.moment(steps) == seconds).then_some(steps)
     }
 
-    /// Date, and nanoseconds since its midnight, rounded to what a floating-point number of this size can tell apart (tenths of
-    /// days have no exact number) and to a part of at most a hundredth of `step` seconds.
+    /// Date, and nanoseconds since its midnight, rounded to the resolution of a floating-point number of this size (tenths of days are
+    /// not exact) and to a part of at most a hundredth of `step` seconds.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,

@@ -7,9 +7,9 @@ pub mod calendar;
 
 use crate::time::calendar::TimeUnits;
 
-/// The date of a value in CF `units`, and the time of day where it is not midnight, with as many parts as times `step` apart need (0
-/// where that is not known); `None` where that cannot be said: units that are no such time, an unknown calendar, a date before 1582 or
-/// after 9999 in the standard calendar.
+/// Formats a value in CF `units` as a date, with the time of day unless it is midnight, with as many parts as times `step` apart need (0
+/// if not known). Returns `None` for units that are not `UNIT since DATE`, for an unknown calendar, and for a date before 1582 or after
+/// 9999 in the standard calendar.
 #[must_use]
 pub fn date(value: f64, step: f64, units: &str, calendar: &str) -> Option<String> {
     let time = TimeUnits::parse(units, calendar).ok().filter(|time| time.is_agreed(value))?;

@@ -295,7 +295,7 @@ impl TryFrom<String> for DType {
 /// In JSON: a number where JSON can hold it exactly in double precision, else a string
 /// (`"NaN"`, `"Infinity"`, `"-Infinity"`, or a decimal integer beyond 2^53).
 ///
-/// Integers are equal by value, signed or unsigned (JSON does not tell them apart). Floats compare by
+/// Integers are equal by value, signed or unsigned (JSON does not distinguish them). Floats compare by
 /// [`same_float`](crate::same_float): NaN equals itself, so that descriptions with NaN can be compared.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(into = "JsonScalar", try_from = "JsonScalar")]
@@ -401,8 +401,8 @@ impl Scalar {
         if element.is_signed() { Self::Signed(whole as i64) } else { Self::Unsigned(whole as u64) }
     }
 
-    /// One element of a type, little-endian, rounded or cut to what the type has: the inverse of
-    /// [`Scalar::from_little_endian`] where the type has the number.
+    /// Returns one element of a type, little-endian, rounded or truncated to the type: the inverse of
+    /// [`Scalar::from_little_endian`] if the type represents the number.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "documented")]
     pub fn to_little_endian(self, element: ElementType) -> Vec<u8> {

@@ -11,9 +11,9 @@ const MOST: usize = 1 << 14;
 
 /// Share of equal values at one end, far from the others, that are taken for padding.
 const PADDING_SHARE: f64 = 0.01;
-/// Least distance of padding from the nearest other value, as a share of what most others span.
+/// Least distance of padding from the nearest other value, as a share of the range of most others.
 const PADDING_GAP: f64 = 0.5;
-/// Least distance of padding from the median of the other values, as a multiple of what most of these span. Used where coarser levels
+/// Least distance of padding from the median of the other values, as a multiple of the range of most of these. Used if coarser levels
 /// have averaged padding with values, so that there is no gap.
 const PADDING_FAR: f64 = 8.0;
 /// Least value, plus one, of all bits set that counts as the full scale of integers.

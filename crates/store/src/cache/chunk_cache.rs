@@ -68,8 +68,8 @@ impl ChunkCache {
         Arc::clone(&entry.slot)
     }
 
-    /// Takes out chunks that nobody uses at the moment, those longest unused first, until they are `bytes` or no more
-    /// are there. The caller drops them, without the lock.
+    /// Removes unused chunks, the least recently used first, until they have `bytes` or none is left. The caller drops them, without the
+    /// lock.
     pub(crate) fn take_idle(&mut self, bytes: u64) -> Vec<ChunkSlot> {
         let idle = |(key, entry): (&ChunkKey, &ChunkEntry)| {
             // Every user of the content holds the slot or the content itself.
@@ -120,7 +120,7 @@ impl ChunkStore {
         &self.scratch
     }
 
-    /// The chunk of `size_bytes`, decoded now unless it is kept; whoever asks meanwhile waits for the same.
+    /// Returns the chunk of `size_bytes`, decoded now unless it is cached; concurrent callers wait for the same decoding.
     ///
     /// # Errors
     /// Errors of `decode`; nothing is kept then. `Cancelled` while another thread decodes it.

@@ -26,15 +26,14 @@ pub const MAX_ENTRY_BYTES: u64 = 1 << 30;
 const MAX_SIDE_NAME_BYTES: usize = 200;
 /// Tenths of the limit that stay after a cleanup of a full cache.
 const KEPT_TENTHS: u64 = 9;
-/// Whoever has written this share of the limit looks again what the others wrote: so much may the directory
-/// exceed the limit for each that writes.
+/// Share of the limit after whose writing a process counts the entries of the others again: the directory may exceed the limit by
+/// this share for each writer.
 const UNSEEN_SHARE: u64 = 16;
-/// A temporary file older than this was left behind by a process that died; into a folder that has been empty for so
-/// long nobody is about to write.
+/// Age at which a temporary file counts as abandoned by a process that died, and at which an empty folder is removed.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
 /// Number of times that the folder of an entry is made again after another process removed it.
 const FOLDER_TRIES: usize = 8;
-/// Deepest directory below the side cache's own that is looked at.
+/// Deepest directory below the side cache's own that is read.
 const MAX_SIDE_FOLDER_DEPTH: usize = 8;
 
 const MAGIC: [u8; 8] = *b"CRDSIDE1";
@@ -84,8 +83,8 @@ impl SideCache {
     /// Keeps an entry, replacing an older one; makes room first if that takes it.
     ///
     /// # Errors
-    /// `Invalid` for a name that is no relative path of plain words; `TooLarge` beyond [`MAX_ENTRY_BYTES`] or
-    /// the cache's limit; else what the file system says. A caller can go on without.
+    /// `Invalid` for a name that is no relative path of plain words; `TooLarge` beyond [`MAX_ENTRY_BYTES`] or the limit of the
+    /// cache; else the error of the file system. Callers can continue without the entry.
     pub fn put(&self, dataset: DatasetId, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.path(dataset, name)?;
         let size_bytes = (bytes.len() + ENTRY_HEADER_BYTES) as u64;
@@ -104,8 +103,8 @@ impl SideCache {
             write_entry(&temporary, dataset, name, bytes)?;
             fs::rename(&temporary, &path)
         };
-        // Whoever makes room takes away folders that were long empty, perhaps the one that this entry goes to:
-        // before it is written to, or between finding that it exists and that it is a folder.
+        // A cleanup removes folders that were empty for long, possibly the one of this entry: before it is written to, or between the
+        // tests that it exists and that it is a folder.
         let is_gone = |written: &std::io::Result<()>| {
             written.as_ref().is_err_and(|e| {
                 matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::AlreadyExists)
@@ -132,7 +131,7 @@ impl SideCache {
         (found.len() as u64, found.iter().map(|file| file.size_bytes).sum())
     }
 
-    /// Deletes every entry, and the folders that are empty then; gives how many, and their bytes. What is no entry stays.
+    /// Deletes every entry, and the folders that are empty then; returns their number and bytes. Other files stay.
     #[must_use]
     pub fn clear(&self) -> (u64, u64) {
         let mut found = Vec::new();

@@ -83,7 +83,7 @@ pub trait ByteStore: Send + Sync + 'static {
     /// `Corrupt` beyond the end, `Stale` if the bytes changed since opening, `Io`, `Cancelled`.
     fn read_at(&self, offset: u64, into: &mut [u8], cancel: &CancelFlag) -> Result<()>;
 
-    /// As [`read_at`](Self::read_at), without looking whether the bytes have changed: nobody may hear of them before
+    /// Reads as [`read_at`](Self::read_at) does, without checking the bytes for changes: they must not be used before
     /// [`check_unchanged`](Self::check_unchanged), which may follow many reads.
     ///
     /// # Errors
@@ -100,8 +100,8 @@ pub trait ByteStore: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Tells of small reads that will be made soon, in this order: what can fetch them meanwhile does so, as far as it is
-    /// worth it. Does not wait for the bytes, and says nothing of errors: the reads will.
+    /// Announces small reads that will be made soon, in this order; a store may fetch their bytes in the meantime if that saves time. Does
+    /// not wait for the bytes, and reports no errors: the reads will.
     fn expect(&self, _ranges: &[Range<u64>]) {}
 
     /// Returns the counts of requests and bytes asked of the operating system through this store.
@@ -116,7 +116,7 @@ pub struct FileBytes {
     stamp: FileStamp,
     counters: AtomicIoCounts,
     opened_at: Instant,
-    /// For how long it had been open when its path was looked at, and still led to this state of it.
+    /// Milliseconds after opening at which the path was last checked and still led to this state of the file.
     in_place_at_millis: AtomicU64,
 }
 
@@ -155,7 +155,7 @@ impl FileBytes {
     #[expect(clippy::disallowed_methods, reason = "how long it is open says when its path is looked at")]
     pub fn open(path: &Path) -> Result<Arc<Self>> {
         let place = |e: Error| e.context(format!("open `{}`", path.display()));
-        // Opening a named pipe would wait for its writer: look before.
+        // Opening a named pipe would wait for its writer: check before.
         let metadata = std::fs::metadata(path).map_err(|e| place(e.into()))?;
         if !metadata.is_file() {
             return Err(place(Error::invalid(format!(
@@ -239,8 +239,8 @@ impl FileBytes {
         Self::open(&place)
     }
 
-    /// Path of a file that this one names, relative to its own folder; it must lie in `folder` or below, after links of the file
-    /// system are followed. Nothing outside is even looked for.
+    /// Path of a file that this one names, relative to its own folder; it must lie in `folder` or below, after symbolic links are resolved.
+    /// Paths outside are not even tested.
     ///
     /// # Errors
     /// `Denied` for other locations, `NotFound`.

@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use crate::ByteStore;
 
-/// Requests are told so many at a time, as soon as no more are left that were told before: a disk has 64 to 128 in hand
-/// for each storage thread.
+/// Number of requests that are announced at a time, as soon as no more are left of those announced before: a disk has 64 to 128 in its
+/// queue for each storage thread.
 const TOLD_TOGETHER: usize = 64;
 /// Largest request that is announced, bytes: larger ones keep a disk busy alone. So a thread is at most 8 MiB ahead.
 const MAX_REQUEST_BYTES: u64 = 64 << 10;

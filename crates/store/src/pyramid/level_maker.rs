@@ -176,7 +176,7 @@ impl LevelMaker {
         interest: &Arc<WaiterList>,
         pieces_at_once: usize,
     ) -> Result<Arc<Block>> {
-        // Also for a want that looked before: it may have been made while that waited for its turn.
+        // Checked again for a waiting want: the block may have been made in the meantime.
         if let Some(block) = self.kept(plan, key, interest.priority()).await? {
             return Ok(block);
         }

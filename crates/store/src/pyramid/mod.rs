@@ -123,7 +123,7 @@ fn plan_for(inner: &FormatSource, stored: &Arc<Dataset>) -> PyramidPlan {
     PyramidPlan::new(stored, |array| inner.format().access(array))
 }
 
-/// A read of a level for quick looks as one of the format's level.
+/// Converts a read of a sampled level to one of the format's level.
 fn as_stored(plan: &PyramidPlan, request: ReadRequest) -> Result<ReadRequest> {
     match plan.origin(request.array, request.level) {
         BlockOrigin::Sampled(samples) => {

@@ -22,8 +22,7 @@ struct TallyInner {
 #[derive(Default)]
 struct ArrayTally {
     generation: Generation,
-    /// By level and number of the block: a bit for each that is there. It grows with work that was done,
-    /// never with what a header promises.
+    /// Bits of the existing blocks, by level and number. The table grows with the work that was done, never with the numbers of a header.
     there: BTreeMap<(u8, u64), u64>,
     done: u64,
     total: u64,

@@ -25,7 +25,7 @@ use crate::{CancelFlag, Format};
 /// Most bytes of blocks that are queued, being read or wait to be taken, per call of `blocks`; one block may
 /// always be under way.
 pub const MAX_BYTES_IN_HAND: u64 = 64 << 20;
-/// Unit in which the bytes of blocks in hand are counted.
+/// Unit in which the bytes of blocks in use are counted.
 const ROOM_UNIT_BYTES: u64 = 1 << 10;
 const ROOM_UNITS: u32 = 64 << 10;
 const _: () = assert!(ROOM_UNITS as u64 * ROOM_UNIT_BYTES == MAX_BYTES_IN_HAND);
@@ -151,7 +151,7 @@ impl CancelWatch {
         watch
     }
 
-    /// Looks once and asks to be woken at the next change.
+    /// Checks once, and registers to be woken at the next change.
     fn look(self: &Arc<Self>) {
         let waker = Waker::from(Arc::clone(self));
         let mut context = Context::from_waker(&waker);

@@ -7,8 +7,8 @@ use crate::CancelFlag;
 use crate::schedule::jobs::WithdrawOnDrop;
 use crate::schedule::workers::{QueuePermit, WorkerJob, Workers};
 
-/// Does `work` on a storage thread when it is the most urgent. Dropping the future withdraws it: before it runs at once,
-/// later when it looks at what it is given.
+/// Runs `work` on a storage thread when it is the most urgent. Dropping the future cancels it: at once before it runs, later when it checks
+/// its flag.
 ///
 /// # Errors
 /// Errors of the work; `Internal` if it panicked.
@@ -24,8 +24,8 @@ pub async fn on_pool<T: Send + 'static>(
     answer.await.map_err(|_| Error::internal("a storage thread gave up its work"))?
 }
 
-/// Does `work` on a storage thread when it is the most urgent, without waiting for a place in the queue: for those who
-/// bound how much they have there.
+/// Runs `work` on a storage thread when it is the most urgent, without waiting for a permit of the queue: for callers that bound their
+/// queued work.
 pub fn soon(priority: Priority, work: impl FnOnce() + Send + 'static) {
     // No caller waits for the answer.
     let (reply, _) = oneshot::channel();

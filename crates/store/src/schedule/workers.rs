@@ -23,14 +23,14 @@ pub const MAX_QUEUED_JOBS: usize = 16_384;
 const MIN_THREADS: usize = 8;
 /// Most storage threads.
 const MAX_THREADS: usize = 64;
-/// How far storage threads step back, as `nice(2)` counts: where cores are scarce, one gets a thirtieth of what one that draws does.
+/// Nice value (`nice(2)`) of storage threads that step back: if cores are scarce, one gets a thirtieth of the time of a drawing thread.
 const STEPS_BACK: i32 = 15;
 
 static STEP_BACK: AtomicBool = AtomicBool::new(false);
 
-/// Has storage threads step back behind the other threads of this process where cores are scarce: for processes that draw, as
-/// what is looked at now matters more than what comes next. Threads that run already stay as they are: to be called before
-/// data are opened. Where the system does not give threads weights of their own it changes nothing.
+/// Lowers the priority of storage threads below the other threads of this process if cores are scarce: for processes that draw, since
+/// the current picture matters more than the next one. Running threads are not changed: call it before data are opened. It has no
+/// effect on systems without priorities of threads.
 pub fn step_back() {
     STEP_BACK.store(true, Ordering::Relaxed);
 }
@@ -55,8 +55,7 @@ pub(crate) trait WorkerJob: Send {
     fn urgency(&self) -> Urgency;
     /// Whether no caller waits for it any more.
     fn is_withdrawn(&self) -> bool;
-    /// Does the work and delivers the result. The place that it had in the queue is to be dropped at once, unless what is
-    /// left of the work needs it again.
+    /// Does the work and delivers the result. Drops the permit of the queue at once, unless the rest of the work needs it again.
     fn run(self: Box<Self>, place: QueuePermit);
 }
 
@@ -174,7 +173,7 @@ impl Workers {
 
 /// Waits for `units`, at once if they are free. `None` does not occur: no semaphore is closed.
 pub(crate) async fn take(from: &Arc<Semaphore>, units: u32) -> Option<OwnedSemaphorePermit> {
-    // Without a look at the task's budget of tokio, which would put off the first jobs of many.
+    // Without the task budget of tokio, which would delay the first of many jobs.
     match Arc::clone(from).try_acquire_many_owned(units) {
         Ok(taken) => Some(taken),
         Err(_) => Arc::clone(from).acquire_many_owned(units).await.ok(),

@@ -40,7 +40,7 @@ struct AxisLattice {
 pub(super) struct CornerLattice([AxisLattice; 3]);
 
 impl CornerLattice {
-    /// The lattice for a mesh; `None` where its coarsest level is a first look already.
+    /// Returns the lattice of a mesh; `None` if its coarsest level is small enough for a preview.
     pub(super) fn of(grids: &MeshGrids) -> Option<Self> {
         let tier = grids.tiers.last()?;
         let all = tier.shape.iter().fold(1, |n: u64, &side| n.saturating_mul(side));

@@ -144,8 +144,8 @@ impl MeshGrids {
         Self { tiers: self.tiers.iter().map(tier).collect(), ..*self }
     }
 
-    /// Says how many samples at the lower and the upper end of each axis of each grid are others' too, by the grid's number:
-    /// ghost zones. Where grids overlap, values are those of the one whose own they are.
+    /// Counts the ghost samples at the lower and the upper end of each axis of each grid, by the number of the grid: samples that belong
+    /// to other grids. If grids overlap, values are those of the owner.
     pub(super) fn share(&mut self, ghosts: &[[[u64; 2]; 3]]) {
         for tier in &mut self.tiers {
             let own = |grid: &LatticeGrid| {

@@ -66,7 +66,7 @@ impl MeshField {
         &self.steps[0].grids
     }
 
-    /// The lattice of a first look at the corners of blocks, after the mesh's levels; `None` where there is none to gain.
+    /// Lattice of the preview level of the corners of blocks, after the levels of the mesh; `None` if it would save nothing.
     fn corners(&self, files: &[Arc<dyn Format>]) -> Option<CornerLattice> {
         let MeshStep { grids, places } = &self.steps[0];
         // Of a chunk, a corner costs as much as all of it.
@@ -320,8 +320,8 @@ impl Format for Amr {
     }
 }
 
-/// The file, with the fields of the mesh that it holds in front of its arrays. What looks like a mesh and is none stays as
-/// it is stored, with a warning.
+/// Returns the file with the fields of its mesh in front of its arrays. A file that looks like a mesh and is none stays unchanged,
+/// with a warning.
 pub(crate) fn over(file: Arc<dyn Format>) -> Arc<dyn Format> {
     let found = flash::fields(&*file).and_then(|fields| match fields.is_empty() {
         true => carpet::fields_of_one(&file),
@@ -368,8 +368,8 @@ pub(crate) fn open_directory(path: &Path, options: &OpenOptions) -> Result<Optio
     Ok((!fields.is_empty()).then(|| Amr::of_files(&name, "Carpet HDF5", files, fields)))
 }
 
-/// Whether the files of a directory seem to be those of one mesh: told by the index of Enzo, or by the first HDF5 file, since the
-/// others of Carpet are like it.
+/// Whether the files of a directory seem to be those of one mesh: by the hierarchy file of Enzo, or by the first HDF5 file, since the
+/// other ones of Carpet are like it.
 ///
 /// # Errors
 /// `Io`, `Denied`.

@@ -68,9 +68,9 @@ pub(crate) struct WorldSpace {
 
 /// Returns the axis-aligned map of regular coordinates; index space on the other axes.
 ///
-/// Axes share a scale only where their units do. The units are those of x, else of y, else of z: an axis in another length is
-/// converted, an axis without units is taken to have them, and one that is no such length (degrees beside meters, time or
-/// speed beside space) is drawn from 0 with steps of one cell of the others, which a note says.
+/// Axes share a scale only if their units do. The units are those of x, else of y, else of z: an axis in another length is
+/// converted, an axis without units is assumed to have them, and one in no such length (degrees beside meters, time or speed
+/// beside space) is drawn from 0 with steps of one cell of the others, which a note states.
 #[must_use]
 pub(crate) fn world_from_axes(axes: &[Axis]) -> WorldSpace {
     let of = |kind| axes.iter().find(|axis| axis.kind == kind);
@@ -109,8 +109,8 @@ pub(crate) fn world_of(axes: [Option<(&Axis, f64, f64)>; 3]) -> WorldSpace {
     WorldSpace { world_from_voxel: Affine::from_spacing(spacing, origin), units, notes }
 }
 
-/// Whether a map takes voxels apart in the world, so that pictures can be made of it. Along x, y, z where there is one voxel, the map
-/// need not say how far the next one would be.
+/// Whether a map keeps voxels apart in the world, so that pictures can be made of it. Along x, y, z with one voxel, the map need not
+/// define the distance to the next one.
 pub(crate) fn is_drawable(map: &[[f64; 4]; 3], sizes: [u64; 3]) -> bool {
     let cross = |a: [f64; 3], b: [f64; 3]| {
         [0, 1, 2].map(|i: usize| a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3])

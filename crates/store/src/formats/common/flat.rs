@@ -12,8 +12,8 @@ use crate::io::portions::{PORTION_BYTES, Portions};
 use crate::io::read_ahead::ReadAhead;
 use crate::{ByteStore, CancelFlag};
 
-/// A gap that is read and thrown away rather than skipped: no more than a page, in which disks and caches come anyway. A
-/// request, with its look whether the file changed, was measured to cost as much as copying 8 KiB.
+/// Largest gap that is read and discarded rather than skipped, bytes: one page, the unit of disks and caches. A request, with its
+/// check of the file for changes, was measured to cost as much as copying 8 KiB.
 pub(crate) const MAX_GAP_BYTES: u64 = 4 << 10;
 /// Most bytes of one request that reads over gaps between elements.
 const MAX_SPAN_BYTES: u64 = 1 << 20;

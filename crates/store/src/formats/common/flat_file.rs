@@ -115,8 +115,8 @@ pub(crate) enum FileCompression {
     },
 }
 
-/// The store that gives an array's bytes, and how they are reached. A plain array must lie within its file;
-/// of a packed one only reading tells.
+/// Returns the store that gives an array's bytes, and the cost of access. A plain array must lie within its file; the size of a
+/// compressed one is known only by reading.
 ///
 /// # Errors
 /// `Corrupt` when a plain array ends beyond its file.

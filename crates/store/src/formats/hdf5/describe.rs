@@ -225,7 +225,7 @@ fn rows(hdf5: &Hdf5, variable: &Hdf5Variable) -> Result<(u64, Vec<u8>)> {
     Ok((longest as u64, rows))
 }
 
-/// The arrays of a file with dimension scales. Where netCDF's library did not write it, what has none is as in any HDF5 file.
+/// Describes the arrays of a file with dimension scales. In files of other programs, data sets without scales are described as in any HDF5 file.
 fn arrays_with_dimensions<'a>(
     hdf5: &Hdf5,
     tree: &'a FileTree,
@@ -258,9 +258,9 @@ fn arrays_with_dimensions<'a>(
 
 /// Meaning of the default fill value of netCDF's library in a variable without a fill value.
 ///
-/// As netCDF4-python has it, it is missing, in bytes only if the variable has a fill value: the library gives one to each variable that is
-/// filled, and 255 or -127 of another is a value. netCDF4-python masks it in HDF5 files of other programs too, where nobody
-/// put it (-32767 in `i2`); it is a value there. Before 2016 the library left no mark, but its fill value tells.
+/// As in netCDF4-python, the default fill value is missing, in bytes only if the variable has a fill value: the library gives one to each
+/// variable that is filled, and 255 or -127 of another is a value. netCDF4-python masks it in HDF5 files of other programs too, which did
+/// not write it as a fill value (-32767 in `i2`); it is a value here. Before 2016 the library left no mark, but its fill value shows it.
 pub(super) fn default_fill(variable: &Hdf5Variable, is_netcdf: bool) -> cf::DefaultFill {
     let facts = &variable.facts;
     let dtype = number_array(variable).map(|(dtype, _)| dtype);
@@ -273,8 +273,8 @@ pub(super) fn default_fill(variable: &Hdf5Variable, is_netcdf: bool) -> cf::Defa
     if is_missing { cf::DefaultFill::Missing } else { cf::DefaultFill::Ordinary }
 }
 
-/// One element as stored of what netCDF gives where a variable is shorter than its dimension: its fill value, and the
-/// library's own where it has none.
+/// Returns the stored element with which netCDF extends a variable that is shorter than its dimension: its fill value, else the
+/// library's default.
 pub(super) fn beyond(variable: &Hdf5Variable) -> Vec<u8> {
     let Some((dtype, _)) = number_array(variable) else { return variable.facts.fill.clone() };
     let named = match variable.attributes.get("_FillValue") {

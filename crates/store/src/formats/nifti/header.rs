@@ -139,12 +139,13 @@ impl NiftiHeader {
         order.filter(|_| magic == b"n+1\0" || magic == b"ni1\0").map(|order| (NiftiVersion::One, order))
     }
 
-    /// The byte order of an Analyze header at the start of `head`: only its size tells, so a name must have said more.
+    /// Returns the byte order of an Analyze header at the start of `head`: it has no signature except its size, so the name of the file must
+    /// indicate it.
     fn analyze(head: &[u8]) -> Option<(NiftiVersion, ByteOrder)> {
         order_by_size(head, 348).map(|order| (NiftiVersion::Analyze, order))
     }
 
-    /// Reads the header at the start of `head`. `may_be_analyze`: where the file's name says that it is a header.
+    /// Reads the header at the start of `head`. `may_be_analyze`: the name of the file is that of a header.
     pub(super) fn parse(head: &[u8], may_be_analyze: bool) -> Result<Self> {
         let found = Self::version(head).or_else(|| Self::analyze(head).filter(|_| may_be_analyze));
         let Some((version, order)) = found else {
@@ -300,8 +301,8 @@ fn sizes(f: &NiftiFields<'_>) -> Result<Vec<u64>> {
         .collect()
 }
 
-/// Vertices of a surface, which FreeSurfer writes as one long row: too long for 16 bits, the length stands in another field,
-/// or three sizes together are the one of its finest sphere.
+/// Number of vertices of a surface, which FreeSurfer writes as one long row: beyond 16 bits, the length is in another field, or three
+/// sizes together are that of its finest sphere.
 #[expect(clippy::cast_possible_truncation, reason = "32 bits")]
 fn surface(f: &NiftiFields<'_>, sizes: &[i64]) -> Result<Option<u64>> {
     match sizes {
@@ -394,7 +395,7 @@ fn scaling(f: &NiftiFields<'_>) -> NiftiScaling {
     if intercept.is_finite() { NiftiScaling::of(slope, intercept) } else { NiftiScaling::Broken }
 }
 
-/// Scaling that SPM wrote into Analyze headers; else that of the two ranges of values, stored and meant, if both are there.
+/// Scaling that SPM wrote into Analyze headers; else that of the ranges of stored and of scaled values, if both are present.
 fn analyze_scaling(f: &NiftiFields<'_>) -> NiftiScaling {
     let (slope, intercept) = (f.float(112, 176), f.float(116, 184));
     if slope != 0.0 && slope.is_finite() {

@@ -304,7 +304,7 @@ impl DataFile {
 }
 
 impl DataFiles {
-    /// Looks at every file once.
+    /// Checks every file once.
     fn open(
         header: &Arc<FileBytes>,
         names: &[String],

@@ -112,8 +112,8 @@ fn default_name(kind: AxisKind, place: usize) -> String {
     }
 }
 
-/// Kinds of the axes, in the file's order: by direction in space, else by the axis's kind, else by its place. Where some axes
-/// have directions, an axis without one is not spatial, whatever its kind.
+/// Kinds of the axes, in the order of the file: by direction in space, else by the kind of the axis, else by its position. If some axes
+/// have directions, an axis without one is not spatial.
 fn axis_kinds(header: &NrrdHeader) -> Vec<AxisKind> {
     let is_oriented = header.axes.iter().any(|a| a.direction.is_some());
     let mut space = [AxisKind::X, AxisKind::Y, AxisKind::Z, AxisKind::Time].into_iter();

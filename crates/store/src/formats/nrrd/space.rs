@@ -143,8 +143,8 @@ pub(super) fn has_time(space: &str) -> bool {
     space.ends_with("-time") || matches!(space, "rast" | "last" | "lpst")
 }
 
-/// NRRD names a space by where its axes point: `left-posterior-superior` or `LPS`, perhaps with `-time`. Of the other spaces
-/// (the scanner's, right- or left-handed ones) nobody says how they lie in RAS space: they are given as they are.
+/// NRRD names a space by the directions of its axes: `left-posterior-superior` or `LPS`, with an optional `-time`. The orientation of
+/// the other spaces (scanner, right- or left-handed ones) in RAS space is undefined: they are returned unchanged.
 fn signs_to_ras(space: &str) -> [f64; 3] {
     match space.trim_end_matches("-time") {
         "left-posterior-superior" | "lps" | "lpst" => [-1.0, -1.0, 1.0],

@@ -137,7 +137,7 @@ impl Archive {
         let prefix = if key.is_empty() { String::new() } else { format!("{key}/") };
         let mut names: Vec<String> = Vec::new();
         let mut from = prefix.clone();
-        // From each folder to what follows it: members below are many.
+        // Skips from each folder to the entry after it: a folder may have many members.
         while let Some((name, _)) = self.members.range(from.clone()..).next() {
             let Some(rest) = name.strip_prefix(&prefix) else { break };
             let Some((folder, _)) = rest.split_once('/') else {

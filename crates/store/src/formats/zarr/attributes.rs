@@ -14,8 +14,8 @@ const FILL_VALUE: &str = "_FillValue";
 /// Most bytes of a number as base64 text: a complex one of two doubles.
 const MAX_NUMBER_TEXT: usize = 24;
 
-/// Python writes numbers that JSON has not as bare words. [`quoted`] makes texts of them that begin with this, so that
-/// they are told from texts that a file has.
+/// Prefix of texts that stand for bare words. Python writes numbers that JSON lacks as bare words; [`quoted`] turns them into texts with
+/// this prefix, so that they differ from texts of the file.
 const WORD: &str = "\0";
 const WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
 
@@ -131,7 +131,7 @@ pub(super) fn cf_values(map: &Map<String, Value>) -> cf::CfAttributes {
     shown.filter_map(|(name, value)| cf_value(value).map(|v| (name.clone(), v))).collect()
 }
 
-/// None for what CF knows nothing of: nothing, maps, lists of several kinds.
+/// Converts a value; `None` for values that CF does not define: null, maps, lists of several kinds.
 fn cf_value(value: &Value) -> Option<cf::CfValue> {
     if let Value::Bool(flag) = value {
         return Some(cf::CfValue::Numbers(ElementType::Bool, vec![Scalar::Unsigned(u64::from(*flag))]));
@@ -154,8 +154,8 @@ fn element(numbers: &[Scalar]) -> ElementType {
     }
 }
 
-/// The fill value that xarray says among the attributes of an array of version 3, where it is of the array's type: floats as
-/// base64 of a double's eight bytes.
+/// Returns xarray's fill value in the attributes of an array of version 3, if it has the type of the array: floats are the base64 text
+/// of the eight bytes of a double.
 pub(super) fn fill_attribute(map: &Map<String, Value>, dtype: DType) -> Option<Scalar> {
     let text = map.get(FILL_VALUE)?.as_str().filter(|text| text.len() <= MAX_NUMBER_TEXT)?;
     if !dtype.element().is_float() {
@@ -165,8 +165,7 @@ pub(super) fn fill_attribute(map: &Map<String, Value>, dtype: DType) -> Option<S
     Some(Scalar::Float(f64::from_le_bytes(bytes)))
 }
 
-/// The fill value that a document of version 2 says, as an element of the array; none where it says none, or one that is no
-/// number.
+/// Returns the fill value of a document of version 2 as an element of the array; `None` if there is none, or if it is no number.
 #[expect(clippy::cast_possible_truncation, reason = "an element of single precision is one")]
 pub(super) fn fill_v2(document: &Value, dtype: DType) -> Option<Scalar> {
     let value = document.get("fill_value")?;

@@ -408,8 +408,8 @@ fn stored_as(node: &ZarrNode) -> Option<serde_json::Value> {
     (said.to_string().len() <= MAX_CODECS_BYTES).then_some(said)
 }
 
-/// Names of dimensions: xarray's attribute in version 2, a field of the metadata in version 3. What is no text, as `null`,
-/// names no dimension.
+/// Names of dimensions: xarray's attribute in version 2, a field of the metadata in version 3. Values other than texts, such as `null`,
+/// name no dimension.
 fn dimension_names(node: &ZarrNode) -> Option<Vec<Option<String>>> {
     let listed = match &node.kind {
         NodeKind::ArrayV3(document) => {

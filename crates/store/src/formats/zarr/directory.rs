@@ -166,7 +166,7 @@ impl Directory {
         }
         let Some(path) = self.inside(key)? else { return Ok(None) };
         match FileBytes::open(&path) {
-            // Deleted between the two looks.
+            // Deleted between the two checks.
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
             opened => opened.map(|file| Some(StoredFile::own(file))),
         }
@@ -230,8 +230,8 @@ impl Directory {
         Ok(Some((value, file)))
     }
 
-    /// The directories directly below the one of a key, at most `limit`. Links are not followed: what lies in the
-    /// store is found where it lies, and a link to a directory above would be found without end.
+    /// Lists the directories directly below that of a key, at most `limit`. Links are not followed: objects of the store are found at
+    /// their own paths, and a link to a directory above would never end.
     ///
     /// # Errors
     /// `Denied`, `Io`.

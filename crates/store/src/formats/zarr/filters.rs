@@ -30,7 +30,7 @@ pub(super) enum ElementForm {
     Bytes(usize),
     /// Characters of four bytes in this order, padded by zeros.
     Unicode { item_bytes: usize, is_big_endian: bool },
-    /// Text of any length: rows of so many bytes; zero until it is known.
+    /// Variable-length string, as rows of this number of bytes; zero until it is known.
     Variable(usize),
 }
 
@@ -68,7 +68,7 @@ impl ElementForm {
     }
 }
 
-/// One way in which an element can be read: its form, what its name ends with, and units that its type says.
+/// View of an element as one array: its form, the ending of its name, and the units that its type defines.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ElementReading {
     pub(super) form: ElementForm,
@@ -378,7 +378,7 @@ impl FilterChain {
         }
     }
 
-    /// Most bytes of a chunk of so many elements in the file, before it was packed; none for texts of any length.
+    /// Most bytes of a chunk of `count` elements in the file, before compression; `None` for variable-length strings.
     pub(super) fn stored_bytes(&self, elements: usize) -> Option<usize> {
         let own = self.form.item_bytes()?.checked_mul(elements)?;
         if let Some(nested) = &self.nested {
@@ -627,7 +627,7 @@ fn filter(codec: &Value, form: &ElementForm) -> Result<Option<ElementFilter>> {
             let size = field("elementsize").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
             ElementFilter::Shuffled(size.filter(|n| (1..=MAX_ITEM_BYTES).contains(n)).ok_or_else(unknown)?)
         }
-        // They only change values when they are written, or are what makes texts.
+        // Filters that only change values when they are written, or that make strings.
         "bitround" | "vlen-utf8" => return Ok(None),
         other => return Err(Error::unsupported(format!("filter `{other}`"))),
     }))
@@ -710,8 +710,7 @@ pub(super) fn put(out: &mut Vec<u8>, value: Scalar, dtype: DType) {
     out.extend_from_slice(&raw[..size]);
 }
 
-/// numcodecs' PackBits: one byte that says how many bits at the end are none, then eight truth values in a byte, first bit
-/// first.
+/// Undoes numcodecs' PackBits: a byte with the number of unused bits at the end, then eight booleans in a byte, first bit first.
 fn bits(bytes: &[u8], elements: usize) -> Result<Vec<u8>> {
     let packed = bytes.get(1..).filter(|packed| packed.len() == elements.div_ceil(8));
     let packed = packed.ok_or_else(|| {
@@ -720,7 +719,7 @@ fn bits(bytes: &[u8], elements: usize) -> Result<Vec<u8>> {
     Ok((0..elements).map(|i| packed[i / 8] >> (7 - i % 8) & 1).collect())
 }
 
-/// One element as it is given, of what a document says of missing chunks.
+/// Fill value of a document for missing chunks, as an element of the result.
 fn fill(value: Option<&Value>, form: &ElementForm, is_v2: bool) -> Result<Vec<u8>> {
     let wrong = |value: &Value| Error::unsupported(format!("fill value `{}`", short(value)));
     let mut out = match (value, form) {
@@ -755,7 +754,7 @@ fn fill(value: Option<&Value>, form: &ElementForm, is_v2: bool) -> Result<Vec<u8
     Ok(out)
 }
 
-/// A member of a complex number, said as two, or of a structure, said by the base64 of its bytes.
+/// Fill value of a member: of a complex number, two numbers; of a structure, the base64 text of its bytes.
 fn member_fill(
     value: &Value,
     dtype: DType,

@@ -67,7 +67,7 @@ impl BytesCodecs {
         }
     }
 
-    /// Most bytes that decoding takes at a time, with what is stored, and what the codecs before do.
+    /// Returns the most bytes that decoding uses at a time, including the stored bytes and the buffers of the codecs before.
     pub(super) fn needed_bytes(&self, stored_bytes: u64, chunk_bytes: u64) -> u64 {
         let unpacked = self.steps.iter().map(|_| self.most_bytes(chunk_bytes, false)).max();
         let unpacked = unpacked.unwrap_or(0).max(chunk_bytes);

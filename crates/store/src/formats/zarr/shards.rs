@@ -42,8 +42,7 @@ pub(super) struct Sharding {
 }
 
 impl Sharding {
-    /// Takes the codec `sharding_indexed` of shards of so many elements. Returns the shape of the chunks within, and their
-    /// codecs.
+    /// Parses the codec `sharding_indexed` of shards of the given shape. Returns the shape of the inner chunks, and their codecs.
     ///
     /// # Errors
     /// `Corrupt` for chunks that are none; `Unsupported` when a shard has too many, or an index stored in an unusual way.

@@ -42,11 +42,11 @@ pub(super) struct ZarrArray {
 }
 
 impl ZarrArray {
-    /// Prepares an array: one for each number that an element has. `text_chunks`: chunks of texts of any length that may still
-    /// be looked at.
+    /// Opens an array: returns one for each number that an element has. `text_chunks`: number of chunks of variable-length strings that may
+    /// still be read.
     ///
     /// # Errors
-    /// `Unsupported`, saying what is: element type, codec, chunk grid, size of chunks.
+    /// `Unsupported`, naming the element type, the codec, the chunk grid or the size of chunks.
     pub(super) fn open_all(
         directory: &Arc<Directory>,
         path: &str,
@@ -404,7 +404,7 @@ impl ChunkCodecs {
     }
 }
 
-/// Fields that an array's document of version 3 may have; of any other it must say that it need not be understood.
+/// Known fields of an array document of version 3; any other must have `must_understand: false`.
 const KNOWN_FIELDS: [&str; 12] = [
     "zarr_format",
     "node_type",

@@ -12,8 +12,8 @@ use super::decoder::{DecoderStop, GzipDecoder};
 use crate::cache::chunk_cache::ChunkStore;
 use crate::{CancelFlag, FileBytes};
 
-/// Most points; beyond, every other one is given up and the spacing doubles. Their windows, packed, are
-/// what an index costs in memory: rarely more than half of 32 KiB each.
+/// Most restart points of a gzip file; beyond, every other one is removed and the spacing doubles. Their compressed windows are the
+/// memory cost of an index: rarely more than half of 32 KiB each.
 const MAX_POINTS: usize = 2048;
 /// Bytes of earlier output to which deflate may refer back.
 const WINDOW_BYTES: usize = 32 << 10;
@@ -87,8 +87,8 @@ impl GzipIndex {
         (self.points[number].unpacked, end)
     }
 
-    /// Unpacks everything once, saying now and then how many packed bytes are done. What it decodes is kept in
-    /// `segments` as far as there is room.
+    /// Decompresses the whole file once, and reports progress in compressed bytes at intervals. Decoded bytes are kept in `segments` as far as
+    /// there is memory.
     pub(super) fn build(
         file: &FileBytes,
         start: u64,

@@ -45,7 +45,7 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
     head.starts_with(&[0x1f, 0x8b])
 }
 
-/// The first bytes of the inside, of all members, as far as `head` and `limit` reach; to recognize what is inside.
+/// First bytes of the decompressed contents, of all members, as far as `head` and `limit` reach; for the recognition of the format inside.
 pub(crate) fn peek(head: &[u8], limit: usize) -> Vec<u8> {
     let mut inside = Vec::new();
     let mut reader = flate2::read::MultiGzDecoder::new(head).take(limit as u64);

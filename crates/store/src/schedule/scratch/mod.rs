@@ -79,14 +79,14 @@ impl Scratch {
         self.0.limit_bytes
     }
 
-    /// Most bytes that were taken for decoding at a time so far, with what was kept.
+    /// Returns the peak of the bytes for decoding, including kept chunks.
     #[cfg(test)]
     pub(crate) fn peak_decoding_bytes(&self) -> u64 {
         self.0.state.lock().peak_bytes
     }
 
-    /// Waits for room to decode one chunk of `chunk_bytes`, which takes `needed_bytes` in all. Blocking; whoever has
-    /// room must not ask for more before giving it back.
+    /// Waits for memory to decode one chunk of `chunk_bytes`, which needs `needed_bytes` in all. Blocking; a holder of a reservation must not
+    /// make another before releasing it.
     ///
     /// # Errors
     /// `TooLarge` if the whole budget is smaller, `Cancelled`, `Busy` if nothing changes for a minute.

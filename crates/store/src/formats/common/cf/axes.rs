@@ -196,10 +196,10 @@ pub(super) struct CfWorldSpace {
     pub(super) notes: Vec<String>,
 }
 
-/// The axis-aligned map of a variable. Axes in the units of the horizontal ones keep them. A vertical axis
-/// in other units (meters over degrees, pressure) or one that is not evenly spaced has steps of one
-/// horizontal cell, upwards, because nothing else can be looked at. A horizontal axis that cannot be to scale has steps of 1 in the
-/// direction of its coordinates. Whoever draws uneven axes gives them places of their own.
+/// Returns the axis-aligned map of a variable. Axes in the units of the horizontal ones keep them. A vertical axis in other units
+/// (meters over degrees, pressure) or one that is not evenly spaced has steps of one horizontal cell, upward, because no other
+/// scale can be viewed. A horizontal axis that cannot be to scale has steps of 1 in the direction of its coordinates. Renderers
+/// place uneven axes themselves.
 pub(super) fn world(dimensions: &[Dimension], axes: &[Axis]) -> CfWorldSpace {
     let find = |kind| axes.iter().position(|a| a.kind == kind);
     let (x, y, z) = (find(AxisKind::X), find(AxisKind::Y), find(AxisKind::Z));

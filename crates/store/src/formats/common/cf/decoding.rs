@@ -193,7 +193,7 @@ fn float_of(
     }
 }
 
-/// The bounds of what has a place in pictures, in the type of the values; written in either signedness where they are
+/// Bounds of the values that are drawn, in the type of the values; the file may write them in either signedness if they are
 /// `turned`.
 fn valid(element: ElementType, values: &CfAttributes, turned: bool) -> Option<(Scalar, Scalar)> {
     let bound = |n: Scalar| match n {

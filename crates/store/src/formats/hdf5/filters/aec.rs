@@ -134,7 +134,7 @@ impl AecParameters {
         (1 << self.bits) - 1
     }
 
-    /// Makes samples of differences, which are folded: small ones of both signs first, then what only one sign can be.
+    /// Computes samples from folded differences: small ones of both signs first, then those that only one sign can have.
     fn add_up(self, line: &mut [u32]) {
         let largest = u32::try_from(self.largest()).unwrap_or(u32::MAX);
         let Some((&mut first, rest)) = line.split_first_mut() else { return };

@@ -108,7 +108,7 @@ pub(super) enum BlockPacking {
 
 /// Undoes bitshuffle: blocks of elements, packed one by one where a compressor is named.
 ///
-/// `block_items`: what the file names for plain blocks; packed ones say it themselves.
+/// `block_items`: the block size of the file for blocks that are not compressed; compressed ones state it themselves.
 pub(super) fn bitshuffle(
     packed: &[u8],
     expected: usize,

@@ -54,8 +54,7 @@ impl Object {
         Ok(())
     }
 
-    /// Looks up the chunk at `position` in the grid of chunks as the library's own reads do; `None` where nothing is stored.
-    /// Reads no elements.
+    /// Looks up the chunk at `position` in the grid of chunks as the library's own reads do; `None` if nothing is stored. Reads no elements.
     pub(in super::super) fn chunk_place(
         &self,
         position: &[u64],

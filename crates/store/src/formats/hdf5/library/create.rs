@@ -27,7 +27,7 @@ use hdf5_metno_sys::h5t::{
 
 use super::calls::{Handle, check, locked};
 
-/// Attribute in which h5py and netCDF look for names of axes.
+/// Attribute from which h5py and netCDF read the names of axes.
 const LABELS: &str = "DIMENSION_LABELS";
 /// The attribute that must have the type of the array's elements.
 const FILL_VALUE: &str = "_FillValue";

@@ -34,8 +34,7 @@ const MAX_ADDRESS: haddr_t = i64::MAX as u64;
 /// The file that is being opened; set only while the lock is held, so that nothing else can be opened.
 static OPENING: Mutex<Option<Arc<FileBytes>>> = Mutex::new(None);
 
-/// Why the file could not be read, last; set and taken while the lock is held. The library itself only tells that it
-/// could not.
+/// Last error of a read of the file; set and taken while the lock is held. The library itself reports only that a read failed.
 static FAILURE: Mutex<Option<Error>> = Mutex::new(None);
 
 /// Range of the last read of elements. Set only while the lock is held; while it is set, no elements are read.
@@ -165,8 +164,8 @@ pub(super) fn opening<T>(file: &Arc<FileBytes>, open_file: impl FnOnce() -> Resu
     })
 }
 
-/// Runs `work`, in which the library may look up elements but not get them. Gives where it wanted to read them, last. The
-/// caller holds the lock.
+/// Runs `work`, in which the library may look up elements but not read them. Returns the range that it wanted to read last. The caller
+/// holds the lock.
 pub(super) fn probing<T>(work: impl FnOnce() -> T) -> (T, ProbedRange) {
     *PROBED.lock() = Some(None);
     let done = work();

@@ -124,14 +124,14 @@ impl Object {
         Ok(ObjectToken(unsafe { (&raw const (*info.as_ptr()).token).cast::<[u8; 16]>().read() }))
     }
 
-    /// The names in this group, at most `limit` of them, in order of creation where the file keeps it, else
-    /// by name. The second value tells whether some were left out.
+    /// Lists the names in this group, at most `limit` of them, in order of creation if the file keeps it, else by name. The second value
+    /// is true if some were left out.
     pub(in super::super) fn links(&self, limit: usize) -> Result<(Vec<GroupLink>, bool)> {
         self.links_by(H5_index_t::H5_INDEX_CRT_ORDER, limit)
             .or_else(|_| self.links_by(H5_index_t::H5_INDEX_NAME, limit))
     }
 
-    /// Looks up one name in this group; `None` where there is none.
+    /// Looks up one name in this group; `None` if it does not exist.
     pub(in super::super) fn link(&self, name: &str) -> Option<LinkTarget> {
         let name = CString::new(name).ok()?;
         let mut info = std::mem::MaybeUninit::<H5L_info2_t>::uninit();

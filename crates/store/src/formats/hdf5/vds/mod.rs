@@ -109,7 +109,7 @@ type Obstacle = String;
 pub(super) struct SourceFinder<'a> {
     pub(super) files: &'a mut LinkedFiles,
     pub(super) found: &'a mut Vec<SourceDataset>,
-    /// Virtual data sets that are being looked at.
+    /// Virtual data sets that are being resolved.
     above: Vec<ObjectId>,
 }
 
