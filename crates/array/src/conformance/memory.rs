@@ -250,7 +250,8 @@ impl MemoryShared {
         let shape = &info.level(level)?.shape;
         selection.check(shape)?;
         expect_target(&into, selection, info.dtype.size_bytes())?;
-        let to_usize = |n: u64| usize::try_from(n).map_err(|_| Error::too_large("an index beyond memory"));
+        let to_usize =
+            |n: u64| usize::try_from(n).map_err(|_| Error::too_large("an index larger than the memory"));
         let shape = shape.iter().map(|&n| to_usize(n)).collect::<Result<Vec<_>>>()?;
         let mut strides = c_strides(&shape, info.dtype.size_bytes());
         let mut first = 0;

@@ -110,7 +110,8 @@ impl BlockPart {
                 format!("expected data in block {}, found that it is not covered at this level", self.index),
             ));
         };
-        let to_usize = |n: u64| usize::try_from(n).map_err(|_| Error::too_large("a block beyond memory"));
+        let to_usize =
+            |n: u64| usize::try_from(n).map_err(|_| Error::too_large("a block larger than the memory"));
         let shape: Vec<usize> =
             level.block_selection(self.index)?.shape().into_iter().map(to_usize).collect::<Result<_>>()?;
         let expected = shape.iter().product::<usize>() * item_bytes;

@@ -158,7 +158,7 @@ impl ValueSample {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "what does not fit is no full scale"
+        reason = "a value that does not fit is no full scale"
     )]
     fn is_full_scale(&self, value: f64) -> bool {
         self.packing.is_some_and(|[scale, offset]| {
@@ -181,7 +181,7 @@ impl ValueSample {
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a place in a short list"
+    reason = "an index of a short list"
 )]
 fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;

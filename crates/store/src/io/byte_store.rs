@@ -152,7 +152,7 @@ impl FileBytes {
     ///
     /// # Errors
     /// `NotFound`, `Denied`, `Invalid` when it is not a regular file.
-    #[expect(clippy::disallowed_methods, reason = "how long it is open says when its path is looked at")]
+    #[expect(clippy::disallowed_methods, reason = "the time since opening decides when the path is checked")]
     pub fn open(path: &Path) -> Result<Arc<Self>> {
         let place = |e: Error| e.context(format!("open `{}`", path.display()));
         // Opening a named pipe would wait for its writer: check before.

@@ -124,7 +124,7 @@ fn words(name: &str) -> impl Iterator<Item = String> {
     words.into_iter().map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned())
 }
 
-#[deny(clippy::missing_trait_methods, reason = "what the format can do must not be lost")]
+#[deny(clippy::missing_trait_methods, reason = "every method of the format must be forwarded")]
 impl Format for FormatWithMeaning {
     fn dataset(&self) -> Arc<Dataset> {
         let stored = self.inner.dataset();

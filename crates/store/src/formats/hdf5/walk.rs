@@ -120,7 +120,7 @@ pub(super) fn walk(files: &mut LinkedFiles) -> Result<FileTree> {
         }
     }
     if walk.truncated {
-        walk.tree.warnings.push(format!("only the first {MAX_OBJECTS} names were looked at"));
+        walk.tree.warnings.push(format!("only the first {MAX_OBJECTS} names were read"));
     }
     if walk.attribute_bytes > MAX_FILE_ATTRIBUTE_BYTES {
         walk.tree.warnings.push(format!("attributes beyond {MAX_FILE_ATTRIBUTE_BYTES} bytes were left out"));

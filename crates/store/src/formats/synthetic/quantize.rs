@@ -36,12 +36,12 @@ fn in_order<const N: usize>(mut little: [u8; N], big: bool) -> [u8; N] {
     little
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the low byte is what is meant")]
+#[expect(clippy::cast_possible_truncation, reason = "only the low byte is needed")]
 fn byte(v: f32) -> u8 {
     (v.clamp(0.0, 1.0) * 255.0 + ROUNDING).to_bits() as u8
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is meant")]
+#[expect(clippy::cast_possible_truncation, reason = "only the low bits are needed")]
 fn short(v: f32) -> u16 {
     (v.clamp(0.0, 1.0) * 65_535.0 + ROUNDING).to_bits() as u16
 }

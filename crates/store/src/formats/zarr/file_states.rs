@@ -38,7 +38,7 @@ impl FileStates {
         if self.has_changed.load(Ordering::Relaxed) {
             return Err(Error::new(
                 ErrorKind::Stale,
-                format!("expected chunks as they were before, found changed ones; looked at `{key}`"),
+                format!("chunks of the store have changed; open it again (first changed chunk: `{key}`)"),
             ));
         }
         Ok(())

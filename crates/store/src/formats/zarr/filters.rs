@@ -419,7 +419,7 @@ impl FilterChain {
     /// `Corrupt` when there are not as many as the chunk has.
     pub(super) fn undo(&self, stored: Vec<u8>, shape: &[u64]) -> Result<Vec<u8>> {
         let elements = shape.iter().try_fold(1usize, |n, &s| n.checked_mul(usize::try_from(s).ok()?));
-        let elements = elements.ok_or_else(|| Error::too_large("a chunk beyond memory"))?;
+        let elements = elements.ok_or_else(|| Error::too_large("a chunk larger than the memory"))?;
         let mut bytes = stored;
         if let Some(nested) = &self.nested {
             bytes = nested.undo(&bytes, &permuted(shape, self.order.as_deref()))?;

@@ -61,7 +61,7 @@ impl NestedShards {
     /// # Errors
     /// `Corrupt`.
     pub(super) fn undo(&self, stored: &[u8], shape: &[u64]) -> Result<Vec<u8>> {
-        let too_large = || Error::too_large("a chunk beyond memory");
+        let too_large = || Error::too_large("a chunk larger than the memory");
         let fill = self.chain.fill();
         let elements = count(shape).ok_or_else(too_large)?;
         let inner = count(&self.chunk).and_then(|n| self.chain.stored_bytes(n)).ok_or_else(too_large)?;

@@ -103,7 +103,7 @@ impl ZarrNodes {
         }
         let listing = directory.directories(&path, MAX_NODES.saturating_sub(self.by_path.len()))?;
         if listing.has_more {
-            self.warnings.push(format!("only the first {MAX_NODES} groups and arrays were looked at"));
+            self.warnings.push(format!("only the first {MAX_NODES} groups and arrays were read"));
         }
         if listing.has_links {
             self.warnings.push(format!("links to directories are not followed, found some in `/{path}`"));

@@ -93,7 +93,7 @@ impl<'a> GzipDecoder<'a> {
                     None => return Ok((made, DecoderStop::Cut)),
                 },
                 _ if step.taken == 0 && step.made == 0 => {
-                    return Err(Error::corrupt("expected the deflate stream to go on, found no progress"));
+                    return Err(Error::corrupt("the deflate stream makes no progress"));
                 }
                 _ => {}
             }

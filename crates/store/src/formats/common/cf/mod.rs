@@ -92,14 +92,14 @@ pub(crate) fn complete(
     info.notes.extend(world.notes);
     if let Some(is_unsigned) = info.decoding.unsigned {
         let (stored, meant) = if is_unsigned { ("signed", "unsigned") } else { ("unsigned", "signed") };
-        info.notes.push(format!("stored as {stored} integers, meant {meant} (`_Unsigned`)"));
+        info.notes.push(format!("stored as {stored} integers, read as {meant} (`_Unsigned`)"));
     }
     if let Some(obstacle) = &info.decoding.obstacle {
         info.notes.push(format!("values are shown as they are stored: {obstacle}"));
     }
     for name in ["_FillValue", "missing_value", "valid_range", "valid_min", "valid_max"] {
         if matches!(values.get(name), Some(CfValue::Text(_) | CfValue::Texts(_))) {
-            info.notes.push(format!("`{name}` is text and says nothing of numbers"));
+            info.notes.push(format!("`{name}` is a text instead of a number and is ignored"));
         }
     }
 }

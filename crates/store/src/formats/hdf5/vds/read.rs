@@ -99,7 +99,7 @@ fn runs(axis: VirtualPartAxis, wanted: &AxisRange) -> Option<Vec<CopyRun>> {
 }
 
 /// Copies all combinations of runs of a part.
-#[expect(clippy::too_many_arguments, reason = "what is copied, and where to")]
+#[expect(clippy::too_many_arguments, reason = "the source and target of the copy")]
 fn copy(
     hdf5: &Hdf5,
     source: &Hdf5Array,
