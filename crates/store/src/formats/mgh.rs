@@ -31,15 +31,15 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     let mut header = MghHeader::parse(&head)?;
     let warnings = header.repair_space();
     let shape: Vec<u64> = header.sizes.iter().rev().copied().collect();
-    let place = FlatArray::c_order(DATA_OFFSET, header.dtype.size_bytes(), &shape)?;
+    let layout = FlatArray::c_order(DATA_OFFSET, header.dtype.size_bytes(), &shape)?;
     let packing = if is_packed { FileCompression::Gzip { start: 0 } } else { FileCompression::Plain };
-    let (store, access) = flat_file::store(&file, packing, &place, options)?;
+    let (store, access) = flat_file::store(&file, packing, &layout, options)?;
     let axes = header.axes();
     let mut info = describe::array("image", header.dtype, axes, &shape, None);
     info.levels[0].world_from_voxel = Affine(header.world_from_voxel());
     info.world_units = "mm".into();
     let about = HeaderInfo { format: "MGH", warnings, ..HeaderInfo::default() };
-    FlatFile::new(&[&file], about, vec![FlatFileArray { info, place, store, access }])
+    FlatFile::new(&[&file], about, vec![FlatFileArray { info, layout, store, access }])
 }
 
 /// A header that was understood. Axes in the file's order, fastest first.

@@ -39,14 +39,14 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     let name = name.strip_suffix(".npy").unwrap_or(&name);
     let names =
         if parts == 1 { vec![name.to_owned()] } else { vec![format!("{name}.r"), format!("{name}.i")] };
-    let placed = names.iter().zip(whole.members(parts)).map(|(name, place)| {
+    let placed = names.iter().zip(whole.members(parts)).map(|(name, layout)| {
         let axes = describe::guessed_axes_of(dtype, &shape);
         let colors = axes.last().filter(|axis| axis.kind == AxisKind::Channel).and(shape.last().copied());
         let mut info = describe::array(name, dtype, axes, &shape, None);
         if let Some(parts) = colors {
             info.attributes.insert("channels".into(), describe::color_names(parts));
         }
-        FlatFileArray { info, place, store: Arc::clone(&store), access }
+        FlatFileArray { info, layout, store: Arc::clone(&store), access }
     });
     FlatFile::new(&[&file], HeaderInfo { format: "NumPy", ..HeaderInfo::default() }, placed.collect())
 }
@@ -275,8 +275,8 @@ mod tests {
         let file = open_bytes(&written(1, header, &data)).unwrap();
         let found = all(&file);
         let at = |i: usize, j: usize, k: usize| {
-            let place = 4 * ((i * shape[1] + j) * shape[2] + k);
-            u32::from_le_bytes(found[place..place + 4].try_into().unwrap()) as usize
+            let offset = 4 * ((i * shape[1] + j) * shape[2] + k);
+            u32::from_le_bytes(found[offset..offset + 4].try_into().unwrap()) as usize
         };
         for (i, j, k) in [(0, 0, 0), (69, 89, 109), (1, 2, 3), (68, 0, 55), (33, 77, 54), (0, 89, 56)] {
             assert_eq!(at(i, j, k), i + 70 * (j + 90 * k));

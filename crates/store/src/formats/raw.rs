@@ -100,9 +100,9 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
         }
     }
     let data = file.open_beside(&description.file)?;
-    let place = FlatArray::c_order(description.offset, description.dtype.size_bytes(), &description.shape)?;
-    let (store, access) = flat_file::store(&data, FileCompression::Plain, &place, options)?;
-    let placed = FlatFileArray { info: info(&description), place, store, access };
+    let layout = FlatArray::c_order(description.offset, description.dtype.size_bytes(), &description.shape)?;
+    let (store, access) = flat_file::store(&data, FileCompression::Plain, &layout, options)?;
+    let placed = FlatFileArray { info: info(&description), layout, store, access };
     let about = HeaderInfo { format: "raw", ..HeaderInfo::default() };
     FlatFile::new(&[&file, &data], about, vec![placed])
 }

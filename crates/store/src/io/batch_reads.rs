@@ -55,8 +55,8 @@ pub(crate) fn read_together(format: &Arc<dyn Format>, reads: Vec<SmallRead>) -> 
     drop(sender);
     let submitted = async move {
         for job in jobs {
-            let place = Workers::shared().place().await;
-            Workers::shared().submit(Box::new(job), place);
+            let permit = Workers::shared().permit().await;
+            Workers::shared().submit(Box::new(job), permit);
         }
         ends
     };
@@ -112,7 +112,7 @@ struct SmallReadBatch {
 
 impl SmallReadBatch {
     /// Yields the thread. The rest keeps the position that the job had in the queue.
-    fn queue_again(&mut self, place: QueuePermit) {
+    fn queue_again(&mut self, permit: QueuePermit) {
         let rest = Self {
             format: Arc::clone(&self.format),
             unread: std::mem::take(&mut self.unread),
@@ -123,7 +123,7 @@ impl SmallReadBatch {
             sender: self.sender.clone(),
             workers: self.workers.clone(),
         };
-        self.workers.submit(Box::new(rest), place);
+        self.workers.submit(Box::new(rest), permit);
     }
 }
 
@@ -144,13 +144,13 @@ impl WorkerJob for SmallReadBatch {
         self.cancel.check().is_err()
     }
 
-    fn run(mut self: Box<Self>, place: QueuePermit) {
+    fn run(mut self: Box<Self>, permit: QueuePermit) {
         let since = now();
         let mut near = RecentData { flat: None, window: None };
         while let Some(SmallRead { number, request, into, .. }) = self.unread.pop_front() {
             self.reading = Some(number);
             self.turn_to(&mut near, request.array, request.level);
-            near.tell_ahead();
+            near.announce_next();
             let end = self.read(&mut near, &request, into);
             let ReadRequest { array, level, selection, .. } = request;
             let end =
@@ -159,7 +159,7 @@ impl WorkerJob for SmallReadBatch {
             self.reading = None;
             if !self.unread.is_empty() && now().duration_since(since) >= TURN {
                 self.prove(&near);
-                return self.queue_again(place);
+                return self.queue_again(permit);
             }
         }
         self.prove(&near);
@@ -184,7 +184,7 @@ struct CurrentArray {
 
 impl RecentData {
     /// Announces the positions of the next reads that are not announced yet.
-    fn tell_ahead(&mut self) {
+    fn announce_next(&mut self) {
         if let Some(CurrentArray { flat: Some((flat, _)), ahead, .. }) = &mut self.flat {
             ahead.next(&*flat.store);
         }
@@ -236,7 +236,7 @@ impl SmallReadBatch {
         }
         match window.as_ref().filter(|window| window.covers(flat, &stretch)) {
             Some(window) => window.read(flat, selection, into, &self.cancel),
-            None => flat.place.read(unchecked, selection, into, &self.cancel),
+            None => flat.layout.read(unchecked, selection, into, &self.cancel),
         }
     }
 }
@@ -297,7 +297,7 @@ mod tests {
         let axes = kinds.iter().map(|&kind| Axis::new("a", kind)).collect();
         let placed = FlatFileArray {
             info: describe::array("a", "u1".parse().expect("a type"), axes, &[1_000, 4_096], None),
-            place: FlatArray::c_order(0, 1, &[1_000, 4_096]).expect("it fits"),
+            layout: FlatArray::c_order(0, 1, &[1_000, 4_096]).expect("it fits"),
             store,
             access: Access::Flat,
         };
@@ -483,17 +483,17 @@ mod tests {
     #[test]
     fn what_is_left_of_a_job_keeps_to_the_bound_of_the_queue() {
         let workers = Workers::start(1);
-        let others: Vec<_> = (1..MAX_QUEUED_JOBS).map(|_| block_on(workers.place())).collect();
+        let others: Vec<_> = (1..MAX_QUEUED_JOBS).map(|_| block_on(workers.permit())).collect();
         let (open, closed) = std::sync::mpsc::channel();
         let format = Arc::new(Gated(Mutex::new(closed), AtomicUsize::new(0)));
         let (job, mut ends) = reads_of(format, 3, &workers);
-        workers.submit(Box::new(job), block_on(workers.place()));
+        workers.submit(Box::new(job), block_on(workers.permit()));
         assert_eq!(block_on(ends.next()).expect("the first end").len(), 1);
-        assert!(workers.place().now_or_never().is_none(), "the rest takes the place that the job had");
+        assert!(workers.permit().now_or_never().is_none(), "the rest takes the place that the job had");
         drop(open);
         let rest: Vec<_> = block_on(ends.collect());
         assert_eq!(rest.into_iter().flatten().count(), 2);
-        block_on(workers.place());
+        block_on(workers.permit());
         drop(others);
     }
 

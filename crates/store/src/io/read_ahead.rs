@@ -21,26 +21,26 @@ const PAGE_BYTES: u64 = 4 << 10;
 pub(crate) struct ReadAhead<R> {
     coming: R,
     /// Number of requests that are announced and not made yet.
-    told: usize,
+    announced: usize,
 }
 
 impl<R: Iterator<Item = Range<u64>>> ReadAhead<R> {
     /// Takes the coming requests in the order in which they will be made.
     pub(crate) fn of(coming: R) -> Self {
-        Self { coming, told: 0 }
+        Self { coming, announced: 0 }
     }
 
     /// The next request is about to be made.
     pub(crate) fn next(&mut self, store: &dyn ByteStore) {
-        if self.told <= TOLD_TOGETHER {
+        if self.announced <= TOLD_TOGETHER {
             let mut ranges: Vec<_> = self.coming.by_ref().take(TOLD_TOGETHER).collect();
-            self.told += ranges.len();
+            self.announced += ranges.len();
             ranges.retain(|range| range.end.saturating_sub(range.start) <= MAX_REQUEST_BYTES);
             if ranges.len() > 1 {
                 store.expect(&ranges);
             }
         }
-        self.told = self.told.saturating_sub(1);
+        self.announced = self.announced.saturating_sub(1);
     }
 }
 
@@ -106,9 +106,12 @@ mod tests {
         let (store, mut ahead) = (Told::default(), ReadAhead::of(requests(1_000, 4096)));
         for made in 0..1_000 {
             ahead.next(&store);
-            let told = store.0.lock().iter().map(Vec::len).sum::<usize>();
-            assert!((made + 1..=made + 2 * TOLD_TOGETHER).contains(&told), "{told} told, {made} made");
-            assert!(told >= 1_000.min(made + TOLD_TOGETHER), "the disk has enough to do");
+            let announced = store.0.lock().iter().map(Vec::len).sum::<usize>();
+            assert!(
+                (made + 1..=made + 2 * TOLD_TOGETHER).contains(&announced),
+                "{announced} told, {made} made"
+            );
+            assert!(announced >= 1_000.min(made + TOLD_TOGETHER), "the disk has enough to do");
         }
         assert!(store.0.into_inner().into_iter().flatten().eq(requests(1_000, 4096)));
     }

@@ -17,7 +17,7 @@ const MAX_WINDOW_BYTES: u64 = 1 << 20;
 /// Array whose elements are found by their offsets in a store.
 #[derive(Clone)]
 pub struct FlatSource {
-    pub(crate) place: FlatArray,
+    pub(crate) layout: FlatArray,
     pub(crate) store: Arc<dyn ByteStore>,
 }
 
@@ -25,7 +25,7 @@ impl FlatSource {
     /// Returns the range that holds the bytes of a selection, if it holds at most `MAX_GAP_BYTES` of others
     /// and is no longer than `MAX_WINDOW_BYTES`.
     pub(crate) fn stretch(&self, selection: &Selection) -> Option<Range<u64>> {
-        let (stretch, data_bytes) = self.place.stretch(selection);
+        let (stretch, data_bytes) = self.layout.stretch(selection);
         let read_bytes = stretch.end - stretch.start;
         (read_bytes <= data_bytes.saturating_add(MAX_GAP_BYTES) && read_bytes <= MAX_WINDOW_BYTES)
             .then_some(stretch)
@@ -74,7 +74,7 @@ impl FileWindow {
     /// Whether a stretch of `flat` lies in it.
     pub(crate) fn covers(&self, flat: &FlatSource, stretch: &Range<u64>) -> bool {
         Arc::ptr_eq(&self.store, &flat.store)
-            && self.place(stretch.start, stretch.end - stretch.start).is_some()
+            && self.buffer_range(stretch.start, stretch.end - stretch.start).is_some()
     }
 
     /// Reads a selection whose stretch it covers.
@@ -88,10 +88,10 @@ impl FileWindow {
         into: Region,
         cancel: &CancelFlag,
     ) -> Result<()> {
-        flat.place.read(self, selection, into, cancel)
+        flat.layout.read(self, selection, into, cancel)
     }
 
-    fn place(&self, offset: u64, size_bytes: u64) -> Option<Range<usize>> {
+    fn buffer_range(&self, offset: u64, size_bytes: u64) -> Option<Range<usize>> {
         let start = usize::try_from(offset.checked_sub(self.start)?).ok()?;
         let end = start.checked_add(usize::try_from(size_bytes).ok()?)?;
         (end <= self.bytes.len()).then_some(start..end)
@@ -104,9 +104,9 @@ impl ByteStore for FileWindow {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8], cancel: &CancelFlag) -> Result<()> {
-        match self.place(offset, into.len() as u64) {
-            Some(place) => {
-                into.copy_from_slice(&self.bytes[place]);
+        match self.buffer_range(offset, into.len() as u64) {
+            Some(buffer_range) => {
+                into.copy_from_slice(&self.bytes[buffer_range]);
                 Ok(())
             }
             None => self.store.read_at(offset, into, cancel),

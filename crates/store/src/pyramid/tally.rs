@@ -30,7 +30,7 @@ struct ArrayTally {
 }
 
 impl ArrayTally {
-    fn tell(&self, work: &LongWork, array: u32) {
+    fn report(&self, work: &LongWork, array: u32) {
         let task = LongTask::Levels { array };
         if self.under_way > 0 { work.set(task, self.done, self.total) } else { work.end(task) }
     }
@@ -75,7 +75,7 @@ impl BlockTally {
             counted.generation = key.generation;
         }
         change(counted);
-        counted.tell(&self.0.work, key.array);
+        counted.report(&self.0.work, key.array);
     }
 }
 
@@ -84,7 +84,7 @@ impl Drop for BlockInProgress {
         let mut arrays = self.tally.0.arrays.lock();
         if let Some(counted) = arrays.get_mut(&self.array) {
             counted.under_way -= 1;
-            counted.tell(&self.tally.0.work, self.array);
+            counted.report(&self.tally.0.work, self.array);
         }
     }
 }

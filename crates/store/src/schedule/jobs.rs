@@ -101,8 +101,8 @@ impl WorkerJob for BlockJob {
         self.watch.cancel.check().is_err()
     }
 
-    fn run(self: Box<Self>, place: QueuePermit) {
-        drop(place);
+    fn run(self: Box<Self>, permit: QueuePermit) {
+        drop(permit);
         let key = self.watch.want.key();
         let result = self.read().map_err(|e| {
             e.context(format!("block {} of level {}, array {}", key.index, key.level, key.array))
@@ -130,8 +130,8 @@ pub(crate) async fn queue_all(jobs: Vec<BlockJob>, call: BlocksCall) {
         }
         let units = u32::try_from(job.size_bytes.div_ceil(ROOM_UNIT_BYTES)).unwrap_or(u32::MAX);
         job.permit = take(&call.room, units.min(ROOM_UNITS)).await;
-        let place = Workers::shared().place().await;
-        Workers::shared().submit(Box::new(job), place);
+        let permit = Workers::shared().permit().await;
+        Workers::shared().submit(Box::new(job), permit);
     }
 }
 
@@ -147,12 +147,12 @@ impl CancelWatch {
     pub(crate) fn start(want: Want, call: &BlocksCall) -> Arc<Self> {
         let changes = Arc::clone(&call.changes);
         let watch = Arc::new(Self { want, changes, cancel: CancelFlag::default() });
-        watch.look();
+        watch.check();
         watch
     }
 
     /// Checks once, and registers to be woken at the next change.
-    fn look(self: &Arc<Self>) {
+    fn check(self: &Arc<Self>) {
         let waker = Waker::from(Arc::clone(self));
         let mut context = Context::from_waker(&waker);
         let mut seen = 0;
@@ -169,7 +169,7 @@ impl CancelWatch {
 
 impl Wake for CancelWatch {
     fn wake(self: Arc<Self>) {
-        self.look();
+        self.check();
     }
 }
 
@@ -236,8 +236,8 @@ impl WorkerJob for PieceJob {
         self.cancel.check().is_err()
     }
 
-    fn run(self: Box<Self>, place: QueuePermit) {
-        drop(place);
+    fn run(self: Box<Self>, permit: QueuePermit) {
+        drop(permit);
         let Self { format, request, into, cancel, mut sender } = *self;
         let ReadRequest { array, level, selection, .. } = request;
         let result = format.read(array, level, &selection, into, &cancel);

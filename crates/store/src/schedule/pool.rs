@@ -19,8 +19,8 @@ pub async fn on_pool<T: Send + 'static>(
     let withdraw = WithdrawOnDrop(CancelFlag::default());
     let (reply, answer) = oneshot::channel();
     let task = PoolTask { priority, work, reply, cancel: withdraw.0.clone() };
-    let place = Workers::shared().place().await;
-    Workers::shared().submit(Box::new(task), place);
+    let permit = Workers::shared().permit().await;
+    Workers::shared().submit(Box::new(task), permit);
     answer.await.map_err(|_| Error::internal("a storage thread gave up its work"))?
 }
 
@@ -53,8 +53,8 @@ impl<T: Send, F: FnOnce(&CancelFlag) -> Result<T> + Send> WorkerJob for PoolTask
         self.cancel.check().is_err()
     }
 
-    fn run(self: Box<Self>, place: QueuePermit) {
-        drop(place);
+    fn run(self: Box<Self>, permit: QueuePermit) {
+        drop(permit);
         let result = (self.work)(&self.cancel);
         // The asker may have gone away.
         drop(self.reply.send(result));

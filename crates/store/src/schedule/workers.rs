@@ -56,7 +56,7 @@ pub(crate) trait WorkerJob: Send {
     /// Whether no caller waits for it any more.
     fn is_withdrawn(&self) -> bool;
     /// Does the work and delivers the result. Drops the permit of the queue at once, unless the rest of the work needs it again.
-    fn run(self: Box<Self>, place: QueuePermit);
+    fn run(self: Box<Self>, permit: QueuePermit);
 }
 
 /// Permit of a job in the queue; `None` for work that is bounded elsewhere.
@@ -66,7 +66,7 @@ struct QueuedJob {
     /// Order of arrival.
     number: u64,
     job: Box<dyn WorkerJob>,
-    place: QueuePermit,
+    permit: QueuePermit,
 }
 
 /// Orders by urgency, the most urgent last: highest priority, then earliest deadline.
@@ -87,8 +87,8 @@ impl JobQueue {
         self.waiting.retain(|w| !w.job.is_withdrawn());
         let waiting = self.waiting.iter().enumerate();
         let (index, _) = waiting.max_by_key(|(_, w)| (rank(w.job.urgency()), Reverse(w.number)))?;
-        let QueuedJob { job, place, .. } = self.waiting.swap_remove(index);
-        Some((job, place))
+        let QueuedJob { job, permit, .. } = self.waiting.swap_remove(index);
+        Some((job, permit))
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct Workers(Arc<WorkersInner>);
 struct WorkersInner {
     queue: Mutex<JobQueue>,
     changed: Condvar,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Workers {
@@ -116,7 +116,7 @@ impl Workers {
         let workers = Self(Arc::new(WorkersInner {
             queue: Mutex::default(),
             changed: Condvar::new(),
-            places: Arc::new(Semaphore::new(MAX_QUEUED_JOBS)),
+            permits: Arc::new(Semaphore::new(MAX_QUEUED_JOBS)),
         }));
         for number in 0..threads {
             let own = workers.clone();
@@ -139,16 +139,16 @@ impl Workers {
     ///
     /// # Cancel safety
     /// Dropping the future leaves the line of waiters.
-    pub(crate) async fn place(&self) -> QueuePermit {
-        take(&self.0.places, 1).await
+    pub(crate) async fn permit(&self) -> QueuePermit {
+        take(&self.0.permits, 1).await
     }
 
     /// Queues a job.
-    pub(crate) fn submit(&self, job: Box<dyn WorkerJob>, place: QueuePermit) {
+    pub(crate) fn submit(&self, job: Box<dyn WorkerJob>, permit: QueuePermit) {
         let mut queue = self.0.queue.lock();
         queue.arrivals += 1;
         let number = queue.arrivals;
-        queue.waiting.push(QueuedJob { number, job, place });
+        queue.waiting.push(QueuedJob { number, job, permit });
         drop(queue);
         self.0.changed.notify_one();
     }
@@ -156,14 +156,14 @@ impl Workers {
     fn work(&self) {
         let mut queue = self.0.queue.lock();
         loop {
-            let Some((job, place)) = queue.pick() else {
+            let Some((job, permit)) = queue.pick() else {
                 self.0.changed.wait(&mut queue);
                 continue;
             };
             drop(queue);
             // A panic is a bug in a format; it must cost one answer, not the thread. The job's
             // channel closes as it unwinds, which its asker sees.
-            if catch_unwind(AssertUnwindSafe(|| job.run(place))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| job.run(permit))).is_err() {
                 tracing::error!("a storage job panicked; its asker gets no answer from it");
             }
             queue = self.0.queue.lock();
@@ -223,10 +223,10 @@ mod tests {
         let mut queue = JobQueue::default();
         let jobs = notes(&done, &[("b", 1.0), ("withdrawn", 9.0), ("a", 2.0), ("c", 1.0)]);
         for (number, job) in (0..).zip(jobs) {
-            queue.waiting.push(QueuedJob { number, job, place: None });
+            queue.waiting.push(QueuedJob { number, job, permit: None });
         }
-        while let Some((job, place)) = queue.pick() {
-            job.run(place);
+        while let Some((job, permit)) = queue.pick() {
+            job.run(permit);
         }
         drop(done);
         assert_eq!(order.into_iter().collect::<Vec<_>>(), ["a", "b", "c"]);
@@ -251,7 +251,7 @@ mod tests {
         let workers = Workers::start(1);
         let (done, order) = mpsc::channel();
         for job in notes(&done, &[("panic", 2.0), ("after", 1.0)]) {
-            workers.submit(job, block_on(workers.place()));
+            workers.submit(job, block_on(workers.permit()));
         }
         assert_eq!(order.recv().unwrap(), "after");
     }
@@ -261,10 +261,10 @@ mod tests {
         let workers = Workers::start(0);
         let (done, _order) = mpsc::channel();
         for job in notes(&done, &[("x", 0.0); MAX_QUEUED_JOBS]) {
-            workers.submit(job, workers.place().now_or_never().expect("there is a place"));
+            workers.submit(job, workers.permit().now_or_never().expect("there is a place"));
         }
-        let mut first = Box::pin(workers.place());
-        let mut second = Box::pin(workers.place());
+        let mut first = Box::pin(workers.permit());
+        let mut second = Box::pin(workers.permit());
         assert!(block_on(async { poll!(&mut first).is_pending() && poll!(&mut second).is_pending() }));
         drop(workers.0.queue.lock().pick());
         assert!(block_on(async { poll!(&mut second).is_pending() && poll!(&mut first).is_ready() }));

@@ -42,9 +42,9 @@ const MAX_GHOSTS: u64 = 64;
 /// The components of one field at one time.
 #[derive(Default)]
 struct FieldComponents {
-    told: Vec<GridDescription>,
+    described: Vec<GridDescription>,
     ghosts: Vec<[[u64; 2]; 3]>,
-    places: Vec<GridLocation>,
+    locations: Vec<GridLocation>,
     first: Option<ArrayInfo>,
 }
 
@@ -52,7 +52,7 @@ struct FieldComponents {
 struct CarpetComponent {
     field: String,
     step: u64,
-    told: GridDescription,
+    described: GridDescription,
     ghosts: [[u64; 2]; 3],
 }
 
@@ -79,11 +79,11 @@ pub(super) fn fields(files: &[Arc<dyn Format>]) -> Result<Vec<MeshField>> {
     for (number, file) in files.iter().enumerate() {
         let dataset = file.dataset();
         for (array, info) in (0u32..).zip(&dataset.arrays) {
-            let Some(CarpetComponent { field, step, told, ghosts }) = component(info) else { continue };
+            let Some(CarpetComponent { field, step, described, ghosts }) = component(info) else { continue };
             let components = found.entry(field).or_default().entry(step).or_default();
-            components.told.push(told);
+            components.described.push(described);
             components.ghosts.push(ghosts);
-            components.places.push(GridLocation { file: number, array, entry: None });
+            components.locations.push(GridLocation { file: number, array, entry: None });
             components.first.get_or_insert_with(|| info.clone());
         }
     }
@@ -127,7 +127,7 @@ fn field(name: &str, steps: &[(u64, FieldComponents)]) -> Result<MeshField> {
             .zip(grids)
             .map(|((_, components), grids)| MeshStep {
                 grids: Arc::new(grids),
-                places: components.places.clone(),
+                locations: components.locations.clone(),
             })
             .collect(),
     })
@@ -136,14 +136,14 @@ fn field(name: &str, steps: &[(u64, FieldComponents)]) -> Result<MeshField> {
 /// Builds the lattices of the components of each time: vertices if levels share them, else cells.
 fn grids(steps: &[(u64, FieldComponents)], item_bytes: usize) -> Result<Vec<MeshGrids>> {
     let vertices: Vec<&[GridDescription]> =
-        steps.iter().map(|(_, components)| components.told.as_slice()).collect();
+        steps.iter().map(|(_, components)| components.described.as_slice()).collect();
     let mut grids = MeshGrids::at_times(&vertices, Centering::Vertices, item_bytes).or_else(|error| {
-        let around = |told: &GridDescription| GridDescription {
-            lower: [0, 1, 2].map(|axis| told.lower[axis] - told.spacing[axis] / 2.0),
-            ..*told
+        let around = |described: &GridDescription| GridDescription {
+            lower: [0, 1, 2].map(|axis| described.lower[axis] - described.spacing[axis] / 2.0),
+            ..*described
         };
         let cells: Vec<Vec<GridDescription>> =
-            vertices.iter().map(|told| told.iter().map(around).collect()).collect();
+            vertices.iter().map(|described| described.iter().map(around).collect()).collect();
         let cells: Vec<&[GridDescription]> = cells.iter().map(Vec::as_slice).collect();
         MeshGrids::at_times(&cells, Centering::Cells, item_bytes).map_err(|_| error)
     })?;
@@ -158,11 +158,11 @@ fn time(steps: &[(u64, FieldComponents)], infos: &[&ArrayInfo]) -> Result<Axis> 
     if steps.len() > Coordinates::MAX_EXPLICIT {
         return Err(Error::too_large(format!("expected at most {} iterations", Coordinates::MAX_EXPLICIT)));
     }
-    let told = infos.iter().map(|info| match info.attributes.get(TIME) {
+    let described = infos.iter().map(|info| match info.attributes.get(TIME) {
         Some(Attribute::Number(time, _)) => Some(time.as_f64()).filter(|time| time.is_finite()),
         _ => None,
     });
-    let times = told.collect::<Option<Vec<f64>>>().filter(|times| times.is_sorted_by(|a, b| a < b));
+    let times = described.collect::<Option<Vec<f64>>>().filter(|times| times.is_sorted_by(|a, b| a < b));
     #[expect(clippy::cast_precision_loss, reason = "numbers of iterations")]
     let (name, at) = match times {
         Some(times) => (TIME, times),
@@ -187,8 +187,8 @@ fn component(info: &ArrayInfo) -> Option<CarpetComponent> {
         Some(Attribute::Number(Scalar::Unsigned(step), _)) => *step,
         _ => 0,
     };
-    let told = GridDescription { lower, spacing, count: [z, y, x] };
-    Some(CarpetComponent { field: name.clone(), step, told, ghosts: ghosts(&info.attributes) })
+    let described = GridDescription { lower, spacing, count: [z, y, x] };
+    Some(CarpetComponent { field: name.clone(), step, described, ghosts: ghosts(&info.attributes) })
 }
 
 /// First sample and distance of samples, z, y, x, in world units.

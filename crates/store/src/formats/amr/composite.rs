@@ -33,7 +33,7 @@ pub(super) struct CompositeReader<'a> {
     pub(super) files: &'a [std::sync::Arc<dyn Format>],
     pub(super) grids: &'a MeshGrids,
     /// Locations by the number of the grid.
-    pub(super) places: &'a [GridLocation],
+    pub(super) locations: &'a [GridLocation],
     pub(super) dtype: DType,
     pub(super) cancel: &'a CancelFlag,
 }
@@ -90,7 +90,8 @@ impl CompositeReader<'_> {
         own: &[AxisRange],
         into: Region,
     ) -> Result<()> {
-        let place = self.places.get(grid.number).ok_or_else(|| Error::internal("a grid without a place"))?;
+        let place =
+            self.locations.get(grid.number).ok_or_else(|| Error::internal("a grid without a place"))?;
         let file = self.files.get(place.file).ok_or_else(|| Error::internal("a grid without a file"))?;
         let own = own.iter().copied();
         match place.entry {
@@ -114,8 +115,8 @@ impl CompositeReader<'_> {
         let step = self.grids.step(tier);
         let between = |axis: usize| {
             let range = selection.ranges()[axis];
-            let places = (0..range.count).map(|i| self.grids.in_coarser(step[axis], range.index(i)));
-            AxisInterpolation::new(places, coarser.shape[axis])
+            let locations = (0..range.count).map(|i| self.grids.in_coarser(step[axis], range.index(i)));
+            AxisInterpolation::new(locations, coarser.shape[axis])
         };
         let item = self.dtype.size_bytes() as u64;
         let is_small =
@@ -192,11 +193,11 @@ pub(super) struct AxisInterpolation {
     first: u64,
     count: u64,
     /// Coarse sample below each fine one, counted from `first`, and the distance from it, 0 to 1.
-    places: Vec<(usize, f64)>,
+    locations: Vec<(usize, f64)>,
 }
 
 impl AxisInterpolation {
-    /// Finds the neighbors of `places`, which are positions among coarse samples in ascending order. Beyond
+    /// Finds the neighbors of `locations`, which are positions among coarse samples in ascending order. Beyond
     /// the outermost of `coarse` samples values stay constant.
     #[expect(
         clippy::cast_precision_loss,
@@ -204,9 +205,9 @@ impl AxisInterpolation {
         clippy::cast_sign_loss,
         reason = "indices of a lattice, clamped"
     )]
-    pub(super) fn new(places: impl Iterator<Item = f64>, coarse: u64) -> Self {
+    pub(super) fn new(locations: impl Iterator<Item = f64>, coarse: u64) -> Self {
         let last = coarse.saturating_sub(1);
-        let all: Vec<(u64, f64)> = places
+        let all: Vec<(u64, f64)> = locations
             .map(|place| {
                 let place = place.clamp(0.0, last as f64);
                 (place.floor() as u64, place.fract())
@@ -214,19 +215,19 @@ impl AxisInterpolation {
             .collect();
         let first = all.first().map_or(0, |(low, _)| *low);
         let end = all.last().map_or(0, |(low, part)| low + u64::from(*part > 0.0) + 1);
-        let places = all.iter().map(|(low, part)| ((low - first) as usize, *part)).collect();
-        Self { first, count: end - first, places }
+        let locations = all.iter().map(|(low, part)| ((low - first) as usize, *part)).collect();
+        Self { first, count: end - first, locations }
     }
 
     /// Does the same as [`new`](Self::new) where all coarse samples are in memory, not only those that are
     /// needed.
-    pub(super) fn of_all(places: impl Iterator<Item = f64>, coarse: u64) -> Self {
-        let Self { first, places, .. } = Self::new(places, coarse);
+    pub(super) fn of_all(locations: impl Iterator<Item = f64>, coarse: u64) -> Self {
+        let Self { first, locations, .. } = Self::new(locations, coarse);
         let before = usize::try_from(first).unwrap_or(usize::MAX);
         Self {
             first: 0,
             count: coarse,
-            places: places.into_iter().map(|(low, part)| (low + before, part)).collect(),
+            locations: locations.into_iter().map(|(low, part)| (low + before, part)).collect(),
         }
     }
 
@@ -254,10 +255,10 @@ fn nearest(coarse: &[u8], axes: &[AxisInterpolation; 3], item: usize) -> Vec<u8>
     let row = x.size();
     let plane = row * y.size();
     let index = |&(low, part): &(usize, f64)| low + usize::from(part >= 0.5);
-    let mut out = Vec::with_capacity(z.places.len() * y.places.len() * x.places.len() * item);
-    for z in z.places.iter().map(index) {
-        for y in y.places.iter().map(index) {
-            for x in x.places.iter().map(index) {
+    let mut out = Vec::with_capacity(z.locations.len() * y.locations.len() * x.locations.len() * item);
+    for z in z.locations.iter().map(index) {
+        for y in y.locations.iter().map(index) {
+            for x in x.locations.iter().map(index) {
                 out.extend_from_slice(&coarse[(z * plane + y * row + x) * item..][..item]);
             }
         }
@@ -274,11 +275,11 @@ fn trilinear(coarse: &[u8], axes: &[AxisInterpolation; 3], dtype: DType) -> Vec<
     let row = x.size();
     let plane = row * y.size();
     let along_x = |start: usize, (low, part): (usize, f64)| mix(part, |high| coarse[start + low + high]);
-    let mut out = Vec::with_capacity(z.places.len() * y.places.len() * x.places.len());
-    for &(below, up) in &z.places {
-        for &(before, on) in &y.places {
+    let mut out = Vec::with_capacity(z.locations.len() * y.locations.len() * x.locations.len());
+    for &(below, up) in &z.locations {
+        for &(before, on) in &y.locations {
             let start = below * plane + before * row;
-            out.extend(x.places.iter().map(|&at| {
+            out.extend(x.locations.iter().map(|&at| {
                 mix(up, |above| mix(on, |behind| along_x(start + above * plane + behind * row, at)))
             }));
         }

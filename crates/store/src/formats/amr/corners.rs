@@ -193,7 +193,7 @@ impl<'a> GridOverlap<'a> {
     }
 
     /// Positions in the read box, C order.
-    fn places(&self, ranges: [AxisRange; 3]) -> impl Iterator<Item = usize> {
+    fn locations(&self, ranges: [AxisRange; 3]) -> impl Iterator<Item = usize> {
         let [z, y, x] = self.samples;
         let along = |(first, count): (u64, u64)| first..first + count;
         let flat = move |z: u64, y: u64, x: u64| (z * ranges[1].count + y) * ranges[2].count + x;
@@ -206,7 +206,7 @@ impl<'a> GridOverlap<'a> {
     /// Takes the samples that no block before has; false where all are taken.
     fn claim(&self, ranges: [AxisRange; 3], is_known: &mut [bool]) -> bool {
         let mut has_new = false;
-        for place in self.places(ranges) {
+        for place in self.locations(ranges) {
             has_new |= is_known.get_mut(place).is_some_and(|known| !std::mem::replace(known, true));
         }
         has_new
@@ -221,7 +221,7 @@ impl<'a> GridOverlap<'a> {
         is_known: &mut [bool],
         values: &mut [u8],
     ) {
-        for (place, value) in self.places(ranges).zip(own.chunks_exact(item)) {
+        for (place, value) in self.locations(ranges).zip(own.chunks_exact(item)) {
             if is_known.get_mut(place).is_some_and(|known| !std::mem::replace(known, true)) {
                 values[place * item..][..item].copy_from_slice(value);
             }
@@ -240,7 +240,7 @@ fn corners_along(grid: &LatticeGrid, axis: usize) -> u64 {
 
 /// How many of the first blocks are alike and follow one another in one array, so that one read gives all their corners.
 fn run(reader: &CompositeReader<'_>, looks: &[GridOverlap<'_>]) -> usize {
-    let place = |look: &GridOverlap<'_>| reader.places.get(look.grid.number).copied();
+    let place = |look: &GridOverlap<'_>| reader.locations.get(look.grid.number).copied();
     let follows = |pair: &[GridOverlap<'_>]| {
         let (Some(a), Some(b)) = (place(&pair[0]), place(&pair[1])) else { return false };
         let (Some(before), Some(entry)) = (a.entry, b.entry) else { return false };

@@ -37,8 +37,8 @@ pub(crate) fn open(index: Arc<FileBytes>, options: &OpenOptions) -> Result<Amr> 
     }
     let text = String::from_utf8_lossy(&index.head(MAX_HIERARCHY_BYTES)?).into_owned();
     let grids = parse(&text)?;
-    let told: Vec<GridDescription> = grids.iter().map(|grid| grid.told).collect();
-    let placed = Arc::new(MeshGrids::new(&told, Centering::Cells, size_of::<f64>())?);
+    let described: Vec<GridDescription> = grids.iter().map(|grid| grid.described).collect();
+    let placed = Arc::new(MeshGrids::new(&described, Centering::Cells, size_of::<f64>())?);
     let mut files: Vec<(&str, Arc<dyn Format>)> = Vec::new();
     let mut file_of = Vec::with_capacity(grids.len());
     for grid in &grids {
@@ -72,7 +72,7 @@ pub(crate) fn open(index: Arc<FileBytes>, options: &OpenOptions) -> Result<Amr> 
 #[derive(Debug)]
 struct EnzoGrid {
     number: u64,
-    told: GridDescription,
+    described: GridDescription,
     file: String,
 }
 
@@ -122,7 +122,7 @@ fn grid(values: &BTreeMap<&str, &str>) -> Result<EnzoGrid> {
     // Written with the path that it had on the machine that wrote it.
     let file =
         Path::new(text("BaryonFileName")?).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(EnzoGrid { number, told: GridDescription { lower, spacing, count }, file })
+    Ok(EnzoGrid { number, described: GridDescription { lower, spacing, count }, file })
 }
 
 /// Three numbers that are given as x, y, z; meshes of fewer axes give fewer.
@@ -157,15 +157,15 @@ fn fields(
     for (name, info) in of_first.filter_map(|info| Some((info.name.strip_prefix(&group(first))?, info))) {
         let place = |grid: usize| {
             let (place, found) = of_grid(grid, name)?;
-            (found.shape() == grids[grid].told.count && found.dtype == info.dtype).then_some(place)
+            (found.shape() == grids[grid].described.count && found.dtype == info.dtype).then_some(place)
         };
-        let places = (0..grids.len()).map(place).collect::<Option<Vec<_>>>();
-        let Some(places) = places else { continue };
+        let locations = (0..grids.len()).map(place).collect::<Option<Vec<_>>>();
+        let Some(locations) = locations else { continue };
         let units = match info.attributes.get("Units") {
             Some(Attribute::Text(units)) if units != "none" => units.clone(),
             _ => info.units.clone(),
         };
-        let steps = vec![MeshStep { grids: Arc::clone(placed), places }];
+        let steps = vec![MeshStep { grids: Arc::clone(placed), locations }];
         let (name, dtype, attributes) = (name.into(), info.dtype, Attributes::new());
         fields.push(MeshField { name, dtype, units, attributes, time: None, steps });
     }
@@ -188,10 +188,13 @@ mod tests {
     #[test]
     fn grids_are_told_in_text() {
         assert!(recognizes(TEXT.as_bytes()) && !recognizes(b"GridRank = 3\n"));
-        let told = GridDescription { lower: [0.0; 3], spacing: [0.0625; 3], count: [4, 8, 16] };
+        let described = GridDescription { lower: [0.0; 3], spacing: [0.0625; 3], count: [4, 8, 16] };
         let found = parse(TEXT).unwrap();
         assert_eq!((found[0].number, found[0].file.as_str()), (1, "run.cpu0000"));
-        assert_eq!((found[0].told.count, found[0].told.spacing), (told.count, told.spacing));
+        assert_eq!(
+            (found[0].described.count, found[0].described.spacing),
+            (described.count, described.spacing)
+        );
     }
 
     #[test]

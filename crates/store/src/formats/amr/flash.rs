@@ -33,9 +33,10 @@ pub(super) fn fields(file: &dyn Format) -> Result<Vec<MeshField>> {
     }
     let Some(cells) = cells(&dataset, blocks) else { return Ok(Vec::new()) };
     let corners = read(file, boxes, info)?;
-    let told: Vec<GridDescription> = corners.chunks_exact(6).map(|block| told(block, cells)).collect();
-    let grids = Arc::new(MeshGrids::new(&told, Centering::Cells, size_of::<f64>())?);
-    let places =
+    let described: Vec<GridDescription> =
+        corners.chunks_exact(6).map(|block| described(block, cells)).collect();
+    let grids = Arc::new(MeshGrids::new(&described, Centering::Cells, size_of::<f64>())?);
+    let locations =
         |array| (0..blocks).map(|block| GridLocation { file: 0, array, entry: Some(block) }).collect();
     let field = |(array, info): (u32, &ArrayInfo)| MeshField {
         name: info.name.clone(),
@@ -43,7 +44,7 @@ pub(super) fn fields(file: &dyn Format) -> Result<Vec<MeshField>> {
         units: info.units.clone(),
         attributes: Attributes::new(),
         time: None,
-        steps: vec![MeshStep { grids: Arc::clone(&grids), places: places(array) }],
+        steps: vec![MeshStep { grids: Arc::clone(&grids), locations: locations(array) }],
     };
     let is_field = |info: &ArrayInfo| {
         let [b, z, y, x] = *info.shape() else { return false };
@@ -77,7 +78,7 @@ fn read(file: &dyn Format, array: u32, info: &ArrayInfo) -> Result<Vec<f64>> {
 
 /// A block from its corners: lower x, upper x, lower y, ...
 #[expect(clippy::cast_precision_loss, reason = "cells of a block")]
-fn told(corners: &[f64], cells: [u64; 3]) -> GridDescription {
+fn described(corners: &[f64], cells: [u64; 3]) -> GridDescription {
     let along = |axis: usize| {
         let (lower, upper) = (corners[2 * (2 - axis)], corners[2 * (2 - axis) + 1]);
         (lower, (upper - lower) / cells[axis] as f64)

@@ -99,8 +99,12 @@ impl MeshGrids {
     ///
     /// # Errors
     /// `Corrupt` if there are no grids, or if one is empty or lies on no lattice; `TooLarge` beyond the limits.
-    pub(super) fn new(told: &[GridDescription], centering: Centering, item_bytes: usize) -> Result<Self> {
-        Self::at_times(&[told], centering, item_bytes)?
+    pub(super) fn new(
+        described: &[GridDescription],
+        centering: Centering,
+        item_bytes: usize,
+    ) -> Result<Self> {
+        Self::at_times(&[described], centering, item_bytes)?
             .pop()
             .ok_or_else(|| Error::internal("a mesh at no time"))
     }
@@ -110,25 +114,25 @@ impl MeshGrids {
     /// # Errors
     /// Errors of [`new`](Self::new).
     pub(super) fn at_times(
-        told: &[&[GridDescription]],
+        described: &[&[GridDescription]],
         centering: Centering,
         item_bytes: usize,
     ) -> Result<Vec<Self>> {
-        let most = told.iter().map(|told| told.len()).max().unwrap_or(0);
-        let all: usize = told.iter().map(|told| told.len()).sum();
+        let most = described.iter().map(|described| described.len()).max().unwrap_or(0);
+        let all: usize = described.iter().map(|described| described.len()).sum();
         if most > MAX_GRIDS || all > MAX_GRIDS_OF_ALL_TIMES {
             return Err(Error::too_large(format!(
                 "expected at most {MAX_GRIDS} grids, and {MAX_GRIDS_OF_ALL_TIMES} at all times, found {most} and {all}"
             )));
         }
-        let whole = Self::of_all(&told.concat(), centering, item_bytes)?;
+        let whole = Self::of_all(&described.concat(), centering, item_bytes)?;
         let mut before = 0;
-        let at_time = |told: &&[GridDescription]| {
-            let numbers = before..before + told.len();
+        let at_time = |described: &&[GridDescription]| {
+            let numbers = before..before + described.len();
             before = numbers.end;
             whole.only(&numbers)
         };
-        Ok(told.iter().map(at_time).collect())
+        Ok(described.iter().map(at_time).collect())
     }
 
     /// Returns the same levels with these grids only; renumbers the grids from 0.
@@ -163,14 +167,14 @@ impl MeshGrids {
         }
     }
 
-    fn of_all(told: &[GridDescription], centering: Centering, item_bytes: usize) -> Result<Self> {
-        if let Some(odd) = told.iter().find(|grid| !grid.is_legal()) {
+    fn of_all(described: &[GridDescription], centering: Centering, item_bytes: usize) -> Result<Self> {
+        if let Some(odd) = described.iter().find(|grid| !grid.is_legal()) {
             return Err(Error::corrupt(format!(
                 "expected grids with samples at finite places, found {odd:?}"
             )));
         }
-        let spacing = [0, 1, 2].map(|axis| told.iter().fold(0.0, |most, g| g.spacing[axis].max(most)));
-        let mut ratios = told.iter().map(|grid| grid.ratio(spacing)).collect::<Result<Vec<_>>>()?;
+        let spacing = [0, 1, 2].map(|axis| described.iter().fold(0.0, |most, g| g.spacing[axis].max(most)));
+        let mut ratios = described.iter().map(|grid| grid.ratio(spacing)).collect::<Result<Vec<_>>>()?;
         let by_tier = ratios.clone();
         ratios.sort_unstable_by(|a, b| b.cmp(a));
         ratios.dedup();
@@ -183,7 +187,7 @@ impl MeshGrids {
         }
         nested(&ratios)?;
         let base =
-            || told.iter().zip(&by_tier).filter(|(_, ratio)| **ratio == coarsest).map(|(grid, _)| grid);
+            || described.iter().zip(&by_tier).filter(|(_, ratio)| **ratio == coarsest).map(|(grid, _)| grid);
         let lower = [0, 1, 2].map(|a| base().fold(f64::INFINITY, |least, g| g.lower[a].min(least)));
         let upper = [0, 1, 2].map(|a| base().fold(f64::NEG_INFINITY, |most, g| g.upper(a).max(most)));
         let mut grids = Self { tiers: Vec::new(), centering, left_out: 0, lower, spacing };
@@ -195,7 +199,8 @@ impl MeshGrids {
                 )));
             };
             let mut tier = Tier { shape, ratio, grids: Vec::new(), own: Vec::new() };
-            for (number, grid) in told.iter().enumerate().filter(|(number, _)| by_tier[*number] == ratio) {
+            for (number, grid) in described.iter().enumerate().filter(|(number, _)| by_tier[*number] == ratio)
+            {
                 tier.grids.push(grids.place(number, grid, &tier)?);
             }
             grids.tiers.push(tier);
@@ -258,9 +263,9 @@ impl MeshGrids {
         Ok(at)
     }
 
-    fn place(&self, number: usize, told: &GridDescription, tier: &Tier) -> Result<LatticeGrid> {
-        let low = self.on_lattice(told.lower, tier.ratio)?;
-        let high = [0, 1, 2].map(|axis| low[axis] + told.count[axis]);
+    fn place(&self, number: usize, described: &GridDescription, tier: &Tier) -> Result<LatticeGrid> {
+        let low = self.on_lattice(described.lower, tier.ratio)?;
+        let high = [0, 1, 2].map(|axis| low[axis] + described.count[axis]);
         if (0..3).any(|axis| high[axis] > tier.shape[axis]) {
             let shape = tier.shape;
             return Err(Error::corrupt(format!(
@@ -375,19 +380,19 @@ mod tests {
         /// Whatever a file tells is placed within its level, or refused.
         #[test]
         fn any_grids_are_placed_or_refused(
-            told in prop::collection::vec(any::<([f64; 3], [f64; 3], [u64; 3])>(), 0..4),
+            described in prop::collection::vec(any::<([f64; 3], [f64; 3], [u64; 3])>(), 0..4),
             sane in prop::collection::vec((0u32..9, -2i32..9, 0u64..9), 0..6),
             is_cells: bool,
         ) {
             let centering = if is_cells { Centering::Cells } else { Centering::Vertices };
-            let odd = told.into_iter().map(|(lower, spacing, count)| GridDescription { lower, spacing, count });
+            let odd = described.into_iter().map(|(lower, spacing, count)| GridDescription { lower, spacing, count });
             let near = sane.into_iter().map(|(halved, lower, count)| GridDescription {
                 lower: [f64::from(lower) / 2.0; 3],
                 spacing: [0.5f64.powi(halved.cast_signed()); 3],
                 count: [count; 3],
             });
-            for told in [odd.clone().chain(near.clone()).collect::<Vec<_>>(), near.collect()] {
-                let Ok(grids) = MeshGrids::new(&told, centering, 8) else { continue };
+            for described in [odd.clone().chain(near.clone()).collect::<Vec<_>>(), near.collect()] {
+                let Ok(grids) = MeshGrids::new(&described, centering, 8) else { continue };
                 for tier in &grids.tiers {
                     let fits = |g: &LatticeGrid| (0..3).all(|a| g.low[a] < g.high[a] && g.high[a] <= tier.shape[a]);
                     prop_assert!(tier.grids.iter().all(fits));
@@ -396,14 +401,14 @@ mod tests {
         }
     }
 
-    fn told(lower: [f64; 3], spacing: f64, count: [u64; 3]) -> GridDescription {
+    fn described(lower: [f64; 3], spacing: f64, count: [u64; 3]) -> GridDescription {
         GridDescription { lower, spacing: [spacing; 3], count }
     }
 
     #[test]
     fn grids_lie_on_the_lattices_of_their_levels_the_finest_first() {
-        let base = told([-1.0; 3], 0.25, [8; 3]);
-        let fine = told([-0.5, 0.0, 0.0], 0.125, [4, 6, 8]);
+        let base = described([-1.0; 3], 0.25, [8; 3]);
+        let fine = described([-0.5, 0.0, 0.0], 0.125, [4, 6, 8]);
         let grids = MeshGrids::new(&[base, fine], Centering::Cells, 4).unwrap();
         assert_eq!(grids.tiers.iter().map(|t| t.shape).collect::<Vec<_>>(), [[16; 3], [8; 3]]);
         assert_eq!(
@@ -418,8 +423,8 @@ mod tests {
 
     #[test]
     fn vertices_of_a_coarse_level_are_also_vertices_of_the_finer() {
-        let base = told([0.0; 3], 8.0, [5; 3]);
-        let fine = told([8.0; 3], 4.0, [5; 3]);
+        let base = described([0.0; 3], 8.0, [5; 3]);
+        let fine = described([8.0; 3], 4.0, [5; 3]);
         let grids = MeshGrids::new(&[base, fine], Centering::Vertices, 8).unwrap();
         assert_eq!(grids.tiers.iter().map(|t| t.shape).collect::<Vec<_>>(), [[9; 3], [5; 3]]);
         assert_eq!(grids.tiers[0].grids[0].low, [2; 3]);
@@ -428,25 +433,27 @@ mod tests {
 
     #[test]
     fn what_is_no_mesh_is_told() {
-        let new = |told: &[GridDescription]| {
-            MeshGrids::new(told, Centering::Cells, 4).map(|_| ()).unwrap_err().to_string()
+        let new = |described: &[GridDescription]| {
+            MeshGrids::new(described, Centering::Cells, 4).map(|_| ()).unwrap_err().to_string()
         };
-        let base = told([0.0; 3], 1.0, [8; 3]);
+        let base = described([0.0; 3], 1.0, [8; 3]);
         assert!(new(&[]).contains("found none"));
-        assert!(new(&[base, told([0.3; 3], 0.5, [2; 3])]).contains("lattice"));
-        assert!(new(&[base, told([0.0; 3], 0.7, [2; 3])]).contains("whole number"));
-        assert!(new(&[base, told([7.0; 3], 0.5, [8; 3])]).contains("within"));
-        assert!(new(&[base, told([f64::NAN; 3], 0.5, [8; 3])]).contains("finite"));
+        assert!(new(&[base, described([0.3; 3], 0.5, [2; 3])]).contains("lattice"));
+        assert!(new(&[base, described([0.0; 3], 0.7, [2; 3])]).contains("whole number"));
+        assert!(new(&[base, described([7.0; 3], 0.5, [8; 3])]).contains("within"));
+        assert!(new(&[base, described([f64::NAN; 3], 0.5, [8; 3])]).contains("finite"));
         assert!(
-            new(&[base, told([0.0; 3], 0.5, [2; 3]), told([0.0; 3], 1.0 / 3.0, [2; 3])]).contains("divide")
+            new(&[base, described([0.0; 3], 0.5, [2; 3]), described([0.0; 3], 1.0 / 3.0, [2; 3])])
+                .contains("divide")
         );
     }
 
     #[test]
     fn levels_too_large_to_be_described_are_left_out() {
-        let base = told([0.0; 3], 1.0, [256; 3]);
-        let deep = told([0.0; 3], 1.0 / f64::from(1 << 20), [16; 3]);
-        let grids = MeshGrids::new(&[base, told([0.0; 3], 0.5, [16; 3]), deep], Centering::Cells, 8).unwrap();
+        let base = described([0.0; 3], 1.0, [256; 3]);
+        let deep = described([0.0; 3], 1.0 / f64::from(1 << 20), [16; 3]);
+        let grids =
+            MeshGrids::new(&[base, described([0.0; 3], 0.5, [16; 3]), deep], Centering::Cells, 8).unwrap();
         assert_eq!((grids.left_out, grids.tiers[0].shape), (1, [512; 3]));
     }
 }

@@ -57,7 +57,7 @@ struct MeshField {
 struct MeshStep {
     grids: Arc<MeshGrids>,
     /// Locations by the number of the grid.
-    places: Vec<GridLocation>,
+    locations: Vec<GridLocation>,
 }
 
 impl MeshField {
@@ -68,12 +68,12 @@ impl MeshField {
 
     /// Lattice of the preview level of the corners of blocks, after the levels of the mesh; `None` if it would save nothing.
     fn corners(&self, files: &[Arc<dyn Format>]) -> Option<CornerLattice> {
-        let MeshStep { grids, places } = &self.steps[0];
+        let MeshStep { grids, locations } = &self.steps[0];
         // Of a chunk, a corner costs as much as all of it.
         let is_flat = |place: &GridLocation| {
             files.get(place.file).is_some_and(|file| file.access(place.array) == Access::Flat)
         };
-        CornerLattice::of(grids).filter(|_| places.iter().all(is_flat))
+        CornerLattice::of(grids).filter(|_| locations.iter().all(is_flat))
     }
 
     fn describe(&self, corners: Option<&CornerLattice>) -> ArrayInfo {
@@ -116,7 +116,7 @@ impl MeshField {
 
     fn notes(&self, has_corners: bool) -> Vec<String> {
         let (grids, levels) = (self.grids(), self.grids().tiers.len());
-        let counts = self.steps.iter().map(|step| step.places.len());
+        let counts = self.steps.iter().map(|step| step.locations.len());
         let count = match (counts.clone().min(), counts.max()) {
             (Some(least), Some(most)) if least < most => format!("{least} to {most} grids"),
             (_, most) => format!("{} grids", most.unwrap_or(0)),
@@ -292,9 +292,9 @@ impl Format for Amr {
         }
         let corners = self.corners.get(array as usize).and_then(Option::as_ref);
         let read = |step: usize, selection: &Selection, into: Region| {
-            let MeshStep { grids, places } =
+            let MeshStep { grids, locations } =
                 field.steps.get(step).ok_or_else(|| Error::internal("a time beyond all"))?;
-            let reader = CompositeReader { files: &self.files, grids, places, dtype: field.dtype, cancel };
+            let reader = CompositeReader { files: &self.files, grids, locations, dtype: field.dtype, cancel };
             match corners.filter(|_| usize::from(level) == grids.tiers.len()) {
                 Some(corners) => corners.read(&reader, selection, into),
                 None => reader.read(usize::from(level), selection, into),

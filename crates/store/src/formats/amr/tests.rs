@@ -16,7 +16,7 @@ use crate::{ByteStore, FormatSource, IoCounts, open, open_format};
 /// Grids whose values follow from where they lie.
 struct Made {
     dataset: Arc<Dataset>,
-    told: Vec<GridDescription>,
+    described: Vec<GridDescription>,
     centering: Centering,
     value: fn([f64; 3]) -> f64,
 }
@@ -39,7 +39,7 @@ impl Format for Made {
         mut into: Region,
         _cancel: &CancelFlag,
     ) -> Result<()> {
-        let GridDescription { lower, spacing, count } = self.told[array as usize];
+        let GridDescription { lower, spacing, count } = self.described[array as usize];
         selection.check(&count)?;
         let middle = if self.centering == Centering::Cells { 0.5 } else { 0.0 };
         let [z, y, x] = [0, 1, 2].map(|axis| {
@@ -57,10 +57,11 @@ impl Format for Made {
 }
 
 /// A mesh of these grids.
-fn mesh(told: Vec<GridDescription>, centering: Centering, value: fn([f64; 3]) -> f64) -> Result<Amr> {
+fn mesh(described: Vec<GridDescription>, centering: Centering, value: fn([f64; 3]) -> f64) -> Result<Amr> {
     let dtype: DType = "f8".parse()?;
     let axes = || describe::guessed_axes(3);
-    let arrays = told.iter().map(|grid| describe::array("grid", dtype, axes(), &grid.count, None)).collect();
+    let arrays =
+        described.iter().map(|grid| describe::array("grid", dtype, axes(), &grid.count, None)).collect();
     let dataset = Dataset {
         id: DatasetId(7),
         generation: array::Generation(0),
@@ -72,14 +73,14 @@ fn mesh(told: Vec<GridDescription>, centering: Centering, value: fn([f64; 3]) ->
         warnings: Vec::new(),
         groups: Vec::new(),
     };
-    let grids = Arc::new(MeshGrids::new(&told, centering, 8)?);
-    let places =
-        (0u32..).take(told.len()).map(|array| GridLocation { file: 0, array, entry: None }).collect();
+    let grids = Arc::new(MeshGrids::new(&described, centering, 8)?);
+    let locations =
+        (0u32..).take(described.len()).map(|array| GridLocation { file: 0, array, entry: None }).collect();
     let name = "rho".to_owned();
-    let steps = vec![MeshStep { grids, places }];
+    let steps = vec![MeshStep { grids, locations }];
     let (units, attributes) = (String::new(), Attributes::new());
     let field = MeshField { name, dtype, units, attributes, time: None, steps };
-    let file: Arc<dyn Format> = Arc::new(Made { dataset: Arc::new(dataset), told, centering, value });
+    let file: Arc<dyn Format> = Arc::new(Made { dataset: Arc::new(dataset), described, centering, value });
     Ok(Amr::of_files("mesh", "test", vec![file], vec![field]))
 }
 
@@ -98,7 +99,7 @@ fn linear([z, y, x]: [f64; 3]) -> f64 {
 }
 
 /// Grids of three levels over a domain of 8 cells of size 1 from -4 on, at random places.
-fn told(centering: Centering) -> impl Strategy<Value = Vec<GridDescription>> {
+fn described(centering: Centering) -> impl Strategy<Value = Vec<GridDescription>> {
     let beyond = u64::from(centering == Centering::Vertices);
     let base = GridDescription { lower: [-4.0; 3], spacing: [1.0; 3], count: [8 + beyond; 3] };
     let grid = |cells: u64, spacing: f64| {
@@ -132,9 +133,9 @@ proptest! {
     /// A linear function is the same on every level and between grids, whatever is read of it.
     #[test]
     fn every_element_is_read_once_or_interpolated(
-        told in told(Centering::Vertices), all in selection(&[33; 3]), level in 0u8..3,
+        described in described(Centering::Vertices), all in selection(&[33; 3]), level in 0u8..3,
     ) {
-        let amr = mesh(told, Centering::Vertices, linear).unwrap();
+        let amr = mesh(described, Centering::Vertices, linear).unwrap();
         let array = &amr.dataset().arrays[0];
         let shape = array.levels[usize::from(level)].shape.clone();
         let within = |(range, n): (&AxisRange, &u64)| AxisRange {
@@ -160,12 +161,12 @@ proptest! {
 
     /// Cells of a grid keep their values; those of the finest grids are what a read of them says.
     #[test]
-    fn what_lies_in_a_grid_is_read_as_it_is(told in told(Centering::Cells)) {
-        let amr = mesh(told.clone(), Centering::Cells, |[z, y, x]| (z * 7.0).sin() + y * x).unwrap();
+    fn what_lies_in_a_grid_is_read_as_it_is(described in described(Centering::Cells)) {
+        let amr = mesh(described.clone(), Centering::Cells, |[z, y, x]| (z * 7.0).sin() + y * x).unwrap();
         let grids = Arc::clone(&amr.fields[0].steps[0].grids);
         for (level, tier) in (0u8..).zip(&grids.tiers) {
             for grid in &tier.grids {
-                let count = told[grid.number].count;
+                let count = described[grid.number].count;
                 let own = read(&*amr.files[0], u32::try_from(grid.number).unwrap(), 0, &Selection::all(&count));
                 prop_assert_eq!(read(&amr, 0, level, &Selection::of_box(&grid.low, &count)), own);
             }
@@ -339,14 +340,14 @@ async fn real_meshes_keep_the_promises_of_sources_with_the_levels_that_are_added
 /// Blocks of `count` cells of size 1 that tile a domain, in an order of no meaning.
 fn blocks(along: [u64; 3], count: [u64; 3]) -> Vec<GridDescription> {
     let all = along.iter().product::<u64>();
-    let told = |number: u64| {
+    let described = |number: u64| {
         let number = (number * 7 + 3) % all;
         let at = [number / (along[1] * along[2]), number / along[2] % along[1], number % along[2]];
         #[expect(clippy::cast_precision_loss, reason = "small")]
         let lower = [0, 1, 2].map(|axis| (at[axis] * count[axis]) as f64);
         GridDescription { lower, spacing: [1.0; 3], count }
     };
-    (0..all).map(told).collect()
+    (0..all).map(described).collect()
 }
 
 fn corner_level(format: &dyn Format, array: u32) -> u8 {
@@ -395,16 +396,16 @@ fn between_blocks_that_are_not_alike_corners_are_interpolated() {
         spacing: [1.0; 3],
         count: [count, 20, 20],
     };
-    let told = [part(0, 30), part(30, 22), part(52, 18)];
-    let beside = told.map(|t| GridDescription { lower: [t.lower[0], 20.0, 0.0], ..t });
-    let amr = mesh([told, beside].concat(), Centering::Vertices, linear).unwrap();
+    let described = [part(0, 30), part(30, 22), part(52, 18)];
+    let beside = described.map(|t| GridDescription { lower: [t.lower[0], 20.0, 0.0], ..t });
+    let amr = mesh([described, beside].concat(), Centering::Vertices, linear).unwrap();
     let info = &amr.dataset().arrays[0];
     assert!(
         !info.levels.iter().any(|level| level.origin == LevelOrigin::Corners),
         "too few corners to be a look"
     );
     let more: Vec<GridDescription> = (0..12u64)
-        .flat_map(|y| told.map(|t| GridDescription { lower: [t.lower[0], (20 * y) as f64, 0.0], ..t }))
+        .flat_map(|y| described.map(|t| GridDescription { lower: [t.lower[0], (20 * y) as f64, 0.0], ..t }))
         .collect();
     let amr = mesh(more, Centering::Vertices, linear).unwrap();
     let level = corner_level(&amr, 0);
@@ -423,8 +424,9 @@ fn between_blocks_that_are_not_alike_corners_are_interpolated() {
 fn small_meshes_and_single_blocks_have_no_level_of_corners() {
     // The last ones lie upon one another.
     let heap = [blocks([5; 3], [16; 3]), vec![blocks([1; 3], [80; 3])[0]; 4]].concat();
-    for told in [blocks([4; 3], [16; 3]), blocks([1; 3], [128; 3]), blocks([80, 1, 1], [1, 2, 2]), heap] {
-        let amr = mesh(told, Centering::Cells, linear).unwrap();
+    for described in [blocks([4; 3], [16; 3]), blocks([1; 3], [128; 3]), blocks([80, 1, 1], [1, 2, 2]), heap]
+    {
+        let amr = mesh(described, Centering::Cells, linear).unwrap();
         assert_eq!(amr.dataset().arrays[0].levels.len(), 1);
     }
 }
@@ -432,8 +434,8 @@ fn small_meshes_and_single_blocks_have_no_level_of_corners() {
 #[tokio::test]
 async fn a_level_of_corners_comes_after_made_levels_and_is_kept() {
     let dir = tempfile::tempdir().unwrap();
-    let told: Vec<GridDescription> = blocks([5, 4, 6], [16; 3]);
-    let amr: Arc<dyn Format> = Arc::new(mesh(told, Centering::Cells, linear).unwrap());
+    let described: Vec<GridDescription> = blocks([5, 4, 6], [16; 3]);
+    let amr: Arc<dyn Format> = Arc::new(mesh(described, Centering::Cells, linear).unwrap());
     let options = OpenOptions { side_dir: Some(dir.path().to_owned()), ..OpenOptions::default() };
     let source = Arc::new(crate::Levels::new(FormatSource::new(Arc::clone(&amr)), &options));
     let dataset = source.describe().await.unwrap();
@@ -491,12 +493,12 @@ fn component(name: &str, step: i64, lower: [f64; 3], spacing: f64) -> Attributes
 fn corners_of_large_blocks_are_a_small_part_of_their_files() {
     const SIDE: u64 = 24;
     let dir = tempfile::tempdir().unwrap();
-    let told = blocks([3; 3], [SIDE; 3]);
+    let described = blocks([3; 3], [SIDE; 3]);
     let mut stores = Vec::new();
     let mut files: Vec<Arc<dyn Format>> = Vec::new();
-    for (number, told) in told.iter().enumerate() {
+    for (number, described) in described.iter().enumerate() {
         let path = dir.path().join(format!("rho.file_{number}.h5"));
-        let attributes = component("rho", 0, told.lower, 1.0);
+        let attributes = component("rho", 0, described.lower, 1.0);
         let new = NewHdf5 {
             name: "rho",
             element: ElementType::F64,
@@ -563,9 +565,9 @@ fn corners_of_flash_are_those_that_its_blocks_have() {
             let bounds = &bounds[6 * block..];
             (bounds[corner & 1] - x).abs() < 1e-5 && (bounds[2 + (corner >> 1)] - y).abs() < 1e-5
         };
-        let places = (0..64).flat_map(|block| (0..4).map(move |corner| (block, corner)));
+        let locations = (0..64).flat_map(|block| (0..4).map(move |corner| (block, corner)));
         let first =
-            places.filter(|&(block, corner)| is_at(block, corner)).map(|(b, c)| corners[4 * b + c]).next();
+            locations.filter(|&(block, corner)| is_at(block, corner)).map(|(b, c)| corners[4 * b + c]).next();
         assert_eq!(Some(*value), first, "sample {at}");
     }
     // Blocks of 4 KiB: gaps are shorter than what is skipped, so that one request has them all, and no more than the field.
@@ -576,11 +578,11 @@ fn corners_of_flash_are_those_that_its_blocks_have() {
 
 #[test]
 fn integers_between_grids_are_those_of_the_nearest_coarser_sample() {
-    let places = |axis: [f64; 3]| {
-        let places = axis.into_iter();
-        composite::AxisInterpolation::new(places, 3)
+    let locations = |axis: [f64; 3]| {
+        let locations = axis.into_iter();
+        composite::AxisInterpolation::new(locations, 3)
     };
-    let axes = [places([0.0, 0.0, 0.0]), places([0.0, 0.25, 0.75]), places([0.5, 1.0, 1.75])];
+    let axes = [locations([0.0, 0.0, 0.0]), locations([0.0, 0.25, 0.75]), locations([0.5, 1.0, 1.75])];
     let coarse: Vec<u8> = (0..6u8).collect();
     let found = composite::resample(&coarse, &axes, "u1".parse().unwrap());
     assert_eq!(found[..9], [1, 1, 2, 1, 1, 2, 4, 4, 5]);

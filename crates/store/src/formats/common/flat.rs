@@ -295,7 +295,7 @@ impl RequestPlan {
 
     /// The bytes of a request, with those of its gaps.
     fn range(&self, request: &ByteRequest) -> Range<u64> {
-        let reach = self.outer.last().map_or(0, |axis| (request.taken - 1) * axis.distance);
+        let reach = self.outer.last().map_or(0, |axis| (request.step_count - 1) * axis.distance);
         request.offset..request.offset + reach + self.span
     }
 
@@ -308,7 +308,7 @@ impl RequestPlan {
         scratch: &mut Vec<u8>,
     ) -> Result<&'a mut [u8]> {
         let grouped =
-            self.outer.last().map(|axis| ByteSteps { count: request.taken, distance: axis.distance });
+            self.outer.last().map(|axis| ByteSteps { count: request.step_count, distance: axis.distance });
         let axes: Vec<ByteSteps> =
             grouped.into_iter().filter(|a| a.count > 1).chain(self.inner.iter().copied()).collect();
         let elements = axes.iter().map(|a| a.count).product::<u64>() * self.unit;
@@ -325,10 +325,10 @@ impl RequestPlan {
     }
 }
 
-/// One request: `taken` steps of the last outer axis.
+/// One request: `step_count` steps of the last outer axis.
 struct ByteRequest {
     offset: u64,
-    taken: u64,
+    step_count: u64,
 }
 
 /// The requests of a plan, in C order.
@@ -351,12 +351,12 @@ impl Iterator for ByteRequests<'_> {
         let RequestPlan { start, outer, group, .. } = self.plan;
         let at = self.at.as_mut()?;
         let left = outer.last().zip(at.last()).map_or(1, |(axis, at)| axis.count - at);
-        let taken = left.min(*group);
+        let step_count = left.min(*group);
         let offset = start + outer.iter().zip(&*at).map(|(a, &i)| a.distance * i).sum::<u64>();
-        if !advance(at, outer, taken) {
+        if !advance(at, outer, step_count) {
             self.at = None;
         }
-        Some(ByteRequest { offset, taken })
+        Some(ByteRequest { offset, step_count })
     }
 }
 
@@ -367,8 +367,8 @@ struct FlatInput<'a> {
 }
 
 /// Moves to the next request; false at the end.
-fn advance(at: &mut [u64], axes: &[ByteSteps], taken: u64) -> bool {
-    let mut step = taken;
+fn advance(at: &mut [u64], axes: &[ByteSteps], step_count: u64) -> bool {
+    let mut step = step_count;
     for (at, axis) in at.iter_mut().zip(axes).rev() {
         *at += step;
         if *at < axis.count {
@@ -477,7 +477,7 @@ mod tests {
     /// Remembers what it is told of and what it is asked for.
     #[derive(Default)]
     struct Told {
-        told: Mutex<Vec<Range<u64>>>,
+        announced: Mutex<Vec<Range<u64>>>,
         asked: Mutex<Vec<Range<u64>>>,
     }
 
@@ -486,11 +486,14 @@ mod tests {
             u64::MAX
         }
         fn expect(&self, ranges: &[Range<u64>]) {
-            self.told.lock().extend_from_slice(ranges);
+            self.announced.lock().extend_from_slice(ranges);
         }
         fn read_at(&self, offset: u64, into: &mut [u8], _: &CancelFlag) -> Result<()> {
-            let (told, range) = (self.told.lock(), offset..offset + into.len() as u64);
-            assert!(told.is_empty() || told.contains(&range), "{range:?} is told before it is asked");
+            let (announced, range) = (self.announced.lock(), offset..offset + into.len() as u64);
+            assert!(
+                announced.is_empty() || announced.contains(&range),
+                "{range:?} is told before it is asked"
+            );
             self.asked.lock().push(range);
             Ok(())
         }
@@ -500,24 +503,29 @@ mod tests {
     }
 
     /// Returns the ranges that a read announced to its store, and those that it requested.
-    fn told(array: &FlatArray, text: &str) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
+    fn announced(array: &FlatArray, text: &str) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
         let store = Told::default();
         let selection = Selection::parse(text, &array.shape).unwrap();
         let (_target, region) = Target::new(&selection.shape(), array.item_bytes).unwrap();
         array.read(&store, &selection, region, &CancelFlag::default()).unwrap();
-        (store.told.into_inner(), store.asked.into_inner())
+        (store.announced.into_inner(), store.asked.into_inner())
     }
 
     #[test]
     fn of_rows_far_apart_a_disk_is_told_before_they_are_read_each_once() {
         let array = FlatArray::c_order(100, 4, &[50, 100, 20_000]).unwrap();
         for text in ["5:45, 10:90, 7:70", ":, ::7, ::10000", "::3, :, 5:500:9"] {
-            let (told, asked) = told(&array, text);
-            assert!(asked.len() > 100 && told == asked, "{text}: {} told, {} asked", told.len(), asked.len());
+            let (announced, asked) = announced(&array, text);
+            assert!(
+                asked.len() > 100 && announced == asked,
+                "{text}: {} told, {} asked",
+                announced.len(),
+                asked.len()
+            );
         }
         for text in ["5, 10, 7:70", "5:7, 10:40"] {
-            let (told, asked) = told(&array, text);
-            assert!(!asked.is_empty() && told.is_empty(), "{text}: one request, or large ones");
+            let (announced, asked) = announced(&array, text);
+            assert!(!asked.is_empty() && announced.is_empty(), "{text}: one request, or large ones");
         }
     }
 

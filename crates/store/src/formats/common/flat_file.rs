@@ -16,7 +16,7 @@ use crate::{Access, ByteStore, CancelFlag, FileBytes, Format, GzipBytes, OpenOpt
 #[derive(Clone)]
 pub(crate) struct FlatFileArray {
     pub(crate) info: ArrayInfo,
-    pub(crate) place: FlatArray,
+    pub(crate) layout: FlatArray,
     pub(crate) store: Arc<dyn ByteStore>,
     pub(crate) access: Access,
 }
@@ -57,9 +57,9 @@ impl FlatFile {
             groups: about.groups,
         };
         let mut arrays = Vec::with_capacity(placed.len());
-        for FlatFileArray { info, place, store, access } in placed {
+        for FlatFileArray { info, layout, store, access } in placed {
             dataset.arrays.push(info);
-            arrays.push((place, store, access));
+            arrays.push((layout, store, access));
         }
         dataset.check()?;
         Ok(Self { dataset: Arc::new(dataset), arrays })
@@ -80,8 +80,8 @@ impl Format for FlatFile {
     }
 
     fn flat(&self, array: u32, level: u8) -> Option<FlatSource> {
-        let (place, store, access) = self.arrays.get(array as usize).filter(|_| level == 0)?;
-        (*access == Access::Flat).then(|| FlatSource { place: place.clone(), store: Arc::clone(store) })
+        let (layout, store, access) = self.arrays.get(array as usize).filter(|_| level == 0)?;
+        (*access == Access::Flat).then(|| FlatSource { layout: layout.clone(), store: Arc::clone(store) })
     }
 
     fn read(
@@ -93,13 +93,13 @@ impl Format for FlatFile {
         cancel: &CancelFlag,
     ) -> Result<()> {
         let stored = self.arrays.get(array as usize).filter(|_| level == 0);
-        let (place, store, _) = stored.ok_or_else(|| {
+        let (layout, store, _) = stored.ok_or_else(|| {
             Error::invalid(format!(
                 "expected level 0 of one of {} arrays, found level {level} of array {array}",
                 self.arrays.len()
             ))
         })?;
-        place.read(store.as_ref(), selection, into, cancel)
+        layout.read(store.as_ref(), selection, into, cancel)
     }
 }
 
@@ -123,12 +123,12 @@ pub(crate) enum FileCompression {
 pub(crate) fn store(
     file: &Arc<FileBytes>,
     packing: FileCompression,
-    place: &FlatArray,
+    layout: &FlatArray,
     options: &OpenOptions,
 ) -> Result<(Arc<dyn ByteStore>, Access)> {
     match packing {
         FileCompression::Plain => {
-            place.check_within(file.size_bytes())?;
+            layout.check_within(file.size_bytes())?;
             Ok((Arc::clone(file) as Arc<dyn ByteStore>, Access::Flat))
         }
         FileCompression::Gzip { start } => {

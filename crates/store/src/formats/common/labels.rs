@@ -46,42 +46,42 @@ const WORDS: &[&str] = &[
 /// Format with the meaning of its arrays set by a person or by their names.
 pub(crate) struct FormatWithMeaning {
     inner: Arc<dyn Format>,
-    said: Option<Meaning>,
+    chosen: Option<Meaning>,
     /// Last description of the format, and the one that was made of it.
     last: Mutex<(Arc<Dataset>, Arc<Dataset>)>,
 }
 
 impl FormatWithMeaning {
     /// Wraps a format; returns `inner` itself if no array changes its meaning.
-    pub(crate) fn over(inner: Arc<dyn Format>, said: Option<Meaning>) -> Arc<dyn Format> {
+    pub(crate) fn over(inner: Arc<dyn Format>, chosen: Option<Meaning>) -> Arc<dyn Format> {
         let stored = inner.dataset();
-        let meant = meant(&stored, said);
-        if said.is_none() && Arc::ptr_eq(&stored, &meant) {
+        let meant = with_meanings(&stored, chosen);
+        if chosen.is_none() && Arc::ptr_eq(&stored, &meant) {
             return inner;
         }
-        Arc::new(Self { inner, said, last: Mutex::new((stored, meant)) })
+        Arc::new(Self { inner, chosen, last: Mutex::new((stored, meant)) })
     }
 }
 
 /// The description with other meanings; the same where none changes.
-fn meant(stored: &Arc<Dataset>, said: Option<Meaning>) -> Arc<Dataset> {
+fn with_meanings(stored: &Arc<Dataset>, chosen: Option<Meaning>) -> Arc<Dataset> {
     let mut dataset = Dataset::clone(stored);
     let (mut has_changed, mut is_otherwise) = (false, false);
     for (array, now) in stored.arrays.iter().zip(&mut dataset.arrays) {
         let by_itself = if is_named_as_labels(stored, array) { Meaning::Labels } else { array.meaning };
         // Strings are bytes along an axis; the choice of a person does not change that.
         let is_asked = array.axes.len() > 1 && array.meaning != Meaning::Text;
-        now.meaning = said.filter(|_| is_asked).unwrap_or(by_itself);
+        now.meaning = chosen.filter(|_| is_asked).unwrap_or(by_itself);
         is_otherwise |= now.meaning != by_itself;
         has_changed |= now.meaning != array.meaning || is_otherwise;
     }
     if !has_changed {
         return Arc::clone(stored);
     }
-    if let (Some(said), true) = (said, is_otherwise) {
+    if let (Some(chosen), true) = (chosen, is_otherwise) {
         // Its levels differ from those of the same file without a choice.
-        let said: &[u8] = if said == Meaning::Labels { b"labels" } else { b"intensity" };
-        dataset.id = DatasetId::of([&dataset.id.0.to_le_bytes()[..], said]);
+        let chosen: &[u8] = if chosen == Meaning::Labels { b"labels" } else { b"intensity" };
+        dataset.id = DatasetId::of([&dataset.id.0.to_le_bytes()[..], chosen]);
     }
     Arc::new(dataset)
 }
@@ -130,7 +130,7 @@ impl Format for FormatWithMeaning {
         let stored = self.inner.dataset();
         let mut last = self.last.lock();
         if !Arc::ptr_eq(&last.0, &stored) {
-            *last = (Arc::clone(&stored), meant(&stored, self.said));
+            *last = (Arc::clone(&stored), with_meanings(&stored, self.chosen));
         }
         Arc::clone(&last.1)
     }
@@ -252,7 +252,7 @@ mod tests {
     fn texts_stay_texts_whatever_a_person_says() {
         let stored =
             dataset("stations.nc", vec![crate::formats::common::text::array("names", &[3, 8], &[], None)]);
-        assert!(Arc::ptr_eq(&meant(&stored, Some(Meaning::Labels)), &stored));
+        assert!(Arc::ptr_eq(&with_meanings(&stored, Some(Meaning::Labels)), &stored));
     }
 
     #[test]
@@ -268,9 +268,9 @@ mod tests {
             )
         };
         let cells = ArrayInfo { meaning: Meaning::Labels, ..image("labels/cells") };
-        let both = meant(&dataset("labels.zarr", vec![image("image"), cells]), None);
+        let both = with_meanings(&dataset("labels.zarr", vec![image("image"), cells]), None);
         assert_eq!(both.arrays[0].meaning, Meaning::Intensity);
-        let alone = meant(&dataset("labels.zarr", vec![image("image")]), None);
+        let alone = with_meanings(&dataset("labels.zarr", vec![image("image")]), None);
         assert_eq!(alone.arrays[0].meaning, Meaning::Labels);
     }
 

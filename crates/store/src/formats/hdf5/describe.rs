@@ -71,7 +71,7 @@ pub(super) fn describe(hdf5: &Hdf5, tree: FileTree) -> (Dataset, Vec<Hdf5Array>)
         let (same, shape) = (u32::try_from(*same).unwrap_or(u32::MAX), info.shape().to_vec());
         let mut array = Hdf5Array::of(variable, same, shape, info.dtype.size_bytes());
         if let Some(rows) = texts {
-            array.keep(rows);
+            array.store_texts(rows);
         }
         stored.push(array);
         dataset.arrays.push(info);
@@ -275,7 +275,7 @@ pub(super) fn default_fill(variable: &Hdf5Variable, is_netcdf: bool) -> cf::Defa
 
 /// Returns the stored element with which netCDF extends a variable that is shorter than its dimension: its fill value, else the
 /// library's default.
-pub(super) fn beyond(variable: &Hdf5Variable) -> Vec<u8> {
+pub(super) fn fill_beyond_extent(variable: &Hdf5Variable) -> Vec<u8> {
     let Some((dtype, _)) = number_array(variable) else { return variable.facts.fill.clone() };
     let named = match variable.attributes.get("_FillValue") {
         Some(AttributeValue::Numbers { dtype: own, bytes }) if *own == dtype => Some(bytes.clone()),

@@ -35,15 +35,15 @@ pub(super) enum LinkError {
 
 impl LinkError {
     /// Returns the reason for messages.
-    pub(super) fn why(&self) -> &str {
+    pub(super) fn reason(&self) -> &str {
         match self {
-            Self::Missing(why) | Self::Refused(why) => why,
+            Self::Missing(reason) | Self::Refused(reason) => reason,
         }
     }
 
     pub(super) fn of(error: &Error) -> Self {
-        let why = error.message().to_owned();
-        if error.kind() == ErrorKind::NotFound { Self::Missing(why) } else { Self::Refused(why) }
+        let reason = error.message().to_owned();
+        if error.kind() == ErrorKind::NotFound { Self::Missing(reason) } else { Self::Refused(reason) }
     }
 }
 

@@ -89,12 +89,12 @@ pub(crate) struct Hdf5 {
 struct Hdf5Array {
     id: ObjectId,
     facts: DatasetInfo,
-    /// Elements per axis as described; those beyond the extent of the data set are all `beyond`.
+    /// Elements per axis as described; those beyond the extent of the data set are all `beyond_extent`.
     shape: Vec<u64>,
     /// Elements per axis that the data set has.
     extent: Vec<u64>,
     /// Stored element with which indices beyond the extent are filled.
-    beyond: Vec<u8>,
+    beyond_extent: Vec<u8>,
     item_bytes: usize,
     /// Number of the array in the chunk cache.
     number: u32,
@@ -117,14 +117,14 @@ impl Hdf5Array {
         let (id, facts, parts) = (variable.id, variable.facts.clone(), variable.parts.clone());
         let item_bytes = facts.within.map_or(item_bytes, |(size, _)| size);
         let extent = facts.shape.clone().unwrap_or_default();
-        let beyond = if extent == shape { Vec::new() } else { describe::beyond(variable) };
-        Self { id, facts, shape, extent, beyond, item_bytes, number, parts, storage: Once::default() }
+        let beyond_extent = if extent == shape { Vec::new() } else { describe::fill_beyond_extent(variable) };
+        Self { id, facts, shape, extent, beyond_extent, item_bytes, number, parts, storage: Once::default() }
     }
 
     /// Stores all elements in memory: strings, each a row of bytes.
-    fn keep(&mut self, rows: Vec<u8>) {
+    fn store_texts(&mut self, rows: Vec<u8>) {
         self.extent.extend(self.shape.last());
-        self.beyond = vec![0];
+        self.beyond_extent = vec![0];
         self.storage = Once::made(DatasetStorage::Kept(rows));
     }
 
@@ -153,7 +153,7 @@ impl Hdf5Array {
             facts,
             shape,
             extent,
-            beyond: Vec::new(),
+            beyond_extent: Vec::new(),
             item_bytes,
             number,
             parts,
@@ -178,7 +178,7 @@ impl Hdf5 {
                 // Elements within the extent come first: steps are positive.
                 let (_, count) = range.within(0, stored.extent[axis]);
                 let (inside, outside) = within.split(axis, usize::try_from(count).unwrap_or(usize::MAX));
-                fill(outside, &stored.beyond, cancel)?;
+                fill(outside, &stored.beyond_extent, cancel)?;
                 within = inside;
                 range.count = count;
             }

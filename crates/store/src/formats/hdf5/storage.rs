@@ -39,7 +39,7 @@ pub(super) enum DatasetStorage {
 pub(super) struct ChunkedStorage {
     shape: Vec<u64>,
     chunk: Vec<u64>,
-    places: ChunkIndex,
+    chunk_index: ChunkIndex,
     pipeline: FilterPipeline,
     partial_unfiltered: bool,
 }
@@ -83,7 +83,7 @@ impl DatasetStorage {
                 Some(pipeline) => Ok(Self::Chunked(ChunkedStorage {
                     shape: shape.to_vec(),
                     chunk: chunk.clone(),
-                    places: ChunkIndex::find(
+                    chunk_index: ChunkIndex::find(
                         object,
                         &shape[..outer],
                         chunk.get(..outer).unwrap_or_default(),
@@ -151,9 +151,9 @@ impl ChunkedStorage {
     fn read(&self, selection: &Selection, into: Region, reader: &StorageReader<'_>) -> Result<()> {
         for_each_chunk(selection, &self.chunk, into, &mut |part, into| {
             reader.cancel.check()?;
-            match self.places.get(part.position)? {
-                Some(place) => self
-                    .read_chunk(part, &place, into, reader)
+            match self.chunk_index.get(part.position)? {
+                Some(location) => self
+                    .read_chunk(part, &location, into, reader)
                     .map_err(|e| e.context(format!("chunk {:?}", part.position))),
                 None => fill(into, reader.fill),
             }
@@ -163,38 +163,38 @@ impl ChunkedStorage {
     fn read_chunk(
         &self,
         part: &ChunkPart<'_>,
-        place: &ChunkLocation,
+        location: &ChunkLocation,
         into: Region,
         reader: &StorageReader<'_>,
     ) -> Result<()> {
-        let end = place.offset.checked_add(place.size_bytes);
+        let end = location.offset.checked_add(location.size_bytes);
         if end.is_none_or(|end| end > reader.file.size_bytes()) {
             return Err(Error::corrupt(format!(
                 "expected a chunk within the file of {} bytes, found {} bytes at {}",
                 reader.file.size_bytes(),
-                place.size_bytes,
-                place.offset
+                location.size_bytes,
+                location.offset
             )));
         }
         if self.is_plain(part.position) {
             // Chunks that are not decoded may be of any size.
             let chunk_bytes = self.chunk.iter().try_fold(reader.item_bytes as u64, |n, &s| n.checked_mul(s));
-            if chunk_bytes != Some(place.size_bytes) {
+            if chunk_bytes != Some(location.size_bytes) {
                 return Err(Error::corrupt(format!(
                     "expected a chunk of {:?} of {} bytes each, found {} bytes",
-                    self.chunk, reader.item_bytes, place.size_bytes
+                    self.chunk, reader.item_bytes, location.size_bytes
                 )));
             }
             let inside = Selection::new(part.inside.to_vec())?;
-            let chunk = FlatArray::c_order(place.offset, reader.item_bytes, &self.chunk)?;
+            let chunk = FlatArray::c_order(location.offset, reader.item_bytes, &self.chunk)?;
             return chunk.read(reader.file, &inside, into, reader.cancel);
         }
         let chunk_bytes = buffer_size(&self.chunk, reader.item_bytes)?;
-        let decode = || self.decode(place, chunk_bytes, reader);
+        let decode = || self.decode(location, chunk_bytes, reader);
         if part.is_whole(&self.chunk) {
             return part.copy(&decode()?, &self.chunk, into);
         }
-        let number = self.places.number(part.position);
+        let number = self.chunk_index.number(part.position);
         let bytes = reader.store.get(reader.array, number, chunk_bytes, reader.cancel, decode)?;
         part.copy(&bytes, &self.chunk, into)
     }
@@ -205,18 +205,18 @@ impl ChunkedStorage {
         else {
             return Ok(None);
         };
-        let Some(place) = self.places.get(&position)? else { return Ok(None) };
+        let Some(location) = self.chunk_index.get(&position)? else { return Ok(None) };
         let chunk_bytes = buffer_size(&self.chunk, reader.item_bytes)? as u64;
-        let end = place.offset.checked_add(place.size_bytes);
+        let end = location.offset.checked_add(location.size_bytes);
         // Damage of a chunk is reported when it is read.
-        let is_usual = place.skipped_filters == 0
-            && (1..chunk_bytes).contains(&place.size_bytes)
+        let is_usual = location.skipped_filters == 0
+            && (1..chunk_bytes).contains(&location.size_bytes)
             && end.is_some_and(|end| end <= reader.file.size_bytes());
         if !is_usual {
             return Ok(None);
         }
-        let mut bytes = vec![0; usize::try_from(place.size_bytes).unwrap_or(usize::MAX)];
-        reader.file.read_at(place.offset, &mut bytes, reader.cancel)?;
+        let mut bytes = vec![0; usize::try_from(location.size_bytes).unwrap_or(usize::MAX)];
+        reader.file.read_at(location.offset, &mut bytes, reader.cancel)?;
         Ok(Some(PackedChunk { bytes: bytes.into(), packing, width }))
     }
 
@@ -229,21 +229,22 @@ impl ChunkedStorage {
 
     fn decode(
         &self,
-        place: &ChunkLocation,
+        location: &ChunkLocation,
         chunk_bytes: usize,
         reader: &StorageReader<'_>,
     ) -> Result<DecodedChunk> {
-        if place.size_bytes > most_stored_bytes(chunk_bytes as u64).saturating_mul(self.pipeline.padding()) {
+        if location.size_bytes > most_stored_bytes(chunk_bytes as u64).saturating_mul(self.pipeline.padding())
+        {
             return Err(Error::corrupt(format!(
                 "expected at most about {chunk_bytes} stored bytes, found {}",
-                place.size_bytes
+                location.size_bytes
             )));
         }
-        let needed_bytes = self.pipeline.needed_bytes(place.size_bytes, chunk_bytes as u64);
+        let needed_bytes = self.pipeline.needed_bytes(location.size_bytes, chunk_bytes as u64);
         let room = reader.store.scratch().reserve(chunk_bytes as u64, needed_bytes, reader.cancel)?;
-        let mut stored = vec![0; usize::try_from(place.size_bytes).unwrap_or(0)];
-        reader.file.read_at(place.offset, &mut stored, reader.cancel)?;
-        let bytes = self.pipeline.decode(stored, place.skipped_filters, chunk_bytes)?;
+        let mut stored = vec![0; usize::try_from(location.size_bytes).unwrap_or(0)];
+        reader.file.read_at(location.offset, &mut stored, reader.cancel)?;
+        let bytes = self.pipeline.decode(stored, location.skipped_filters, chunk_bytes)?;
         Ok(DecodedChunk::new(bytes, room))
     }
 }

@@ -252,7 +252,7 @@ impl FileWalk<'_> {
         };
         let id = match resolve(self.files, within.id, &target) {
             Ok(id) => id,
-            Err(no) => return self.leave_out(path, format!("{what}: {}", no.why()), None),
+            Err(no) => return self.leave_out(path, format!("{what}: {}", no.reason()), None),
         };
         match self.known.get(&id).copied() {
             Some(KnownObject::Group) | None => {

@@ -37,7 +37,7 @@ pub(crate) fn open(file: Arc<FileBytes>, _options: &OpenOptions) -> Result<FlatF
     };
     let mut placed = Vec::new();
     for variable in &opened.header.variables {
-        match opened.place(variable) {
+        match opened.describe(variable) {
             Ok(array) => placed.push(array),
             Err(left_out) => about.left_out.push(left_out),
         }
@@ -54,17 +54,17 @@ struct OpenedNetcdf {
 
 impl OpenedNetcdf {
     /// Returns a variable with its layout; a variable beyond the end of the file is left out.
-    fn place(&self, variable: &NetcdfVariable) -> std::result::Result<FlatFileArray, LeftOut> {
+    fn describe(&self, variable: &NetcdfVariable) -> std::result::Result<FlatFileArray, LeftOut> {
         let placed = || -> Result<FlatFileArray> {
-            let place = self.flat(variable)?;
-            place.check_within(self.file.size_bytes())?;
+            let layout = self.flat(variable)?;
+            layout.check_within(self.file.size_bytes())?;
             let info = match variable.element {
                 NcType::Number(_) => self.info(variable),
                 NcType::Text => self.text_info(variable),
             };
             info.check()?;
             let store = Arc::clone(&self.file) as Arc<dyn ByteStore>;
-            Ok(FlatFileArray { info, place, store, access: Access::Flat })
+            Ok(FlatFileArray { info, layout, store, access: Access::Flat })
         };
         placed().map_err(|e| LeftOut { name: variable.name.clone(), what: e.to_string(), value: None })
     }
@@ -147,11 +147,11 @@ impl OpenedNetcdf {
 
     /// The whole of a small variable.
     fn read(&self, variable: &NetcdfVariable) -> Result<Vec<u8>> {
-        let place = self.flat(variable)?;
-        place.check_within(self.file.size_bytes())?;
+        let layout = self.flat(variable)?;
+        layout.check_within(self.file.size_bytes())?;
         let shape = self.header.shape(variable);
         let (target, region): (Target, Region) = Target::new(&shape, variable.element.size_bytes())?;
-        place.read(self.file.as_ref(), &Selection::all(&shape), region, &CancelFlag::default())?;
+        layout.read(self.file.as_ref(), &Selection::all(&shape), region, &CancelFlag::default())?;
         target.into_vec()
     }
 }

@@ -62,9 +62,9 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     let mut placed = Vec::new();
     match contents(&header, matrix.as_ref()) {
         Ok(contents) => {
-            for (info, place) in contents? {
-                let (store, access) = flat_file::store(&data, packing(&data)?, &place, options)?;
-                placed.push(FlatFileArray { info, place, store, access });
+            for (info, layout) in contents? {
+                let (store, access) = flat_file::store(&data, packing(&data)?, &layout, options)?;
+                placed.push(FlatFileArray { info, layout, store, access });
             }
         }
         Err(what) => about.left_out.push(LeftOut { name: "image".into(), what: what.into(), value: None }),
@@ -141,8 +141,8 @@ fn contents(header: &NiftiHeader, matrix: Option<&CiftiMatrix>) -> Contents {
     }
     let mut shape: Vec<u64> = header.sizes.iter().rev().copied().collect();
     let one = |dtype: DType, shape: &[u64]| {
-        let place = FlatArray::c_order(header.offset, dtype.size_bytes(), shape)?;
-        Ok(vec![(describe_array("image", header, dtype, shape, matrix), place)])
+        let layout = FlatArray::c_order(header.offset, dtype.size_bytes(), shape)?;
+        Ok(vec![(describe_array("image", header, dtype, shape, matrix), layout)])
     };
     match header.stored {
         NiftiType::Numbers(dtype) => Ok(one(dtype, &shape)),
@@ -164,7 +164,7 @@ fn complex(
 ) -> Result<Vec<(ArrayInfo, FlatArray)>> {
     let pairs = FlatArray::c_order(header.offset, 2 * part.size_bytes(), shape)?;
     let arrays = ["image.r", "image.i"].into_iter().zip(pairs.members(2));
-    Ok(arrays.map(|(name, place)| (describe_array(name, header, part, shape, matrix), place)).collect())
+    Ok(arrays.map(|(name, layout)| (describe_array(name, header, part, shape, matrix), layout)).collect())
 }
 
 fn describe_array(

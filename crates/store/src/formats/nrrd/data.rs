@@ -46,16 +46,17 @@ pub(super) fn find(
     size_bytes: u64,
     options: &OpenOptions,
 ) -> Result<LocatedData> {
-    let how = FileLayout { encoding: header.encoding, skip: header.skip, dtype };
+    let file_layout = FileLayout { encoding: header.encoding, skip: header.skip, dtype };
     match &header.data {
-        DataLocation::Attached => how.find(file, header.end as u64, size_bytes, options, Vec::new()),
+        DataLocation::Attached => file_layout.find(file, header.end as u64, size_bytes, options, Vec::new()),
         DataLocation::Apart(name) => {
             let data = file.open_beside(name)?;
             let identity = data.identity();
-            how.find(&data, 0, size_bytes, options, identity)
+            file_layout.find(&data, 0, size_bytes, options, identity)
         }
         DataLocation::Several(names) => {
-            let parts = DataFiles::open(file, names, how, size_bytes / names.len().max(1) as u64, options)?;
+            let parts =
+                DataFiles::open(file, names, file_layout, size_bytes / names.len().max(1) as u64, options)?;
             let identity = parts.files.iter().flat_map(|part| part.identity()).collect();
             Ok(LocatedData { store: Arc::new(parts), offset: 0, access: Access::Chunked, identity })
         }
@@ -133,7 +134,7 @@ fn skip_lines(data: &FileBytes, start: u64, lines: u64) -> Result<u64> {
 struct WholeFile {
     file: Arc<FileBytes>,
     start: u64,
-    how: FileLayout,
+    file_layout: FileLayout,
     size: usize,
     kept: ChunkStore,
 }
@@ -142,7 +143,7 @@ impl WholeFile {
     fn new(
         file: Arc<FileBytes>,
         start: u64,
-        how: FileLayout,
+        file_layout: FileLayout,
         size_bytes: u64,
         options: &OpenOptions,
     ) -> Result<Self> {
@@ -152,12 +153,12 @@ impl WholeFile {
                  (bzip2, ascii, hex), found {size_bytes}: write them as raw or gzip"
             ))
         })?;
-        Ok(Self { file, start, how, size, kept: ChunkStore::new(options.scratch.clone()) })
+        Ok(Self { file, start, file_layout, size, kept: ChunkStore::new(options.scratch.clone()) })
     }
 
     fn decode(&self, cancel: &CancelFlag) -> Result<Vec<u8>> {
         let mut input = FileStream { file: &self.file, at: self.start, end: self.file.size_bytes(), cancel };
-        let FileLayout { encoding, skip, dtype } = self.how;
+        let FileLayout { encoding, skip, dtype } = self.file_layout;
         match encoding {
             NrrdEncoding::Bzip2 => self.unpack(&mut bzip2::read::MultiBzDecoder::new(&mut input), cancel),
             NrrdEncoding::Raw | NrrdEncoding::Gzip => {
@@ -180,8 +181,8 @@ impl WholeFile {
 
     /// Takes the data from an unpacked stream: those behind the bytes to skip, or those at its end.
     fn unpack(&self, stream: &mut dyn Read, cancel: &CancelFlag) -> Result<Vec<u8>> {
-        let mut left = self.how.skip.bytes.unwrap_or(0);
-        let is_end_wanted = self.how.skip.bytes.is_none();
+        let mut left = self.file_layout.skip.bytes.unwrap_or(0);
+        let is_end_wanted = self.file_layout.skip.bytes.is_none();
         let mut out = Vec::new();
         let mut step = vec![0; STEP_BYTES];
         loop {
@@ -282,7 +283,7 @@ struct DataFiles {
     header: Arc<FileBytes>,
     files: Vec<DataFile>,
     part_bytes: u64,
-    how: FileLayout,
+    file_layout: FileLayout,
     options: OpenOptions,
     open: Mutex<Vec<(usize, Arc<OpenDataFile>)>>,
 }
@@ -308,21 +309,21 @@ impl DataFiles {
     fn open(
         header: &Arc<FileBytes>,
         names: &[String],
-        how: FileLayout,
+        file_layout: FileLayout,
         part_bytes: u64,
         options: &OpenOptions,
     ) -> Result<Self> {
         let part = |name: &String| {
             let file = header.open_beside(name)?;
             let stamp = file.stamp();
-            how.find(&file, 0, part_bytes, options, Vec::new())?;
+            file_layout.find(&file, 0, part_bytes, options, Vec::new())?;
             Ok(DataFile { name: name.clone(), stamp })
         };
         Ok(Self {
             header: Arc::clone(header),
             files: names.iter().map(part).collect::<Result<_>>()?,
             part_bytes,
-            how,
+            file_layout,
             options: options.clone(),
             open: Mutex::new(Vec::new()),
         })
@@ -344,7 +345,7 @@ impl DataFiles {
                 format!("the file changed since it was opened, open it again: `{}`", part.name),
             ));
         }
-        let found = self.how.find(&file, 0, self.part_bytes, &self.options, Vec::new())?;
+        let found = self.file_layout.find(&file, 0, self.part_bytes, &self.options, Vec::new())?;
         let opened = Arc::new(OpenDataFile { store: found.store, offset: found.offset });
         if open.len() >= MAX_OPEN {
             open.remove(0);

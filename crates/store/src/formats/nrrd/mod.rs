@@ -44,13 +44,13 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     // Also that the sizes are possible.
     let size_bytes = FlatArray::c_order(0, dtype.size_bytes(), &shape)?.end();
     let found = data::find(&file, &header, dtype, size_bytes, options)?;
-    let place = FlatArray::c_order(found.offset, dtype.size_bytes(), &shape)?;
+    let layout = FlatArray::c_order(found.offset, dtype.size_bytes(), &shape)?;
     let info = describe_array(&header, dtype, &shape);
     about.identity = found.identity;
     FlatFile::new(
         &[&file],
         about,
-        vec![FlatFileArray { info, place, store: found.store, access: found.access }],
+        vec![FlatFileArray { info, layout, store: found.store, access: found.access }],
     )
 }
 
@@ -101,14 +101,14 @@ fn axis(header: &NrrdHeader, number: usize, kind: AxisKind) -> Axis {
     Axis { name, kind, units, coordinates }
 }
 
-fn default_name(kind: AxisKind, place: usize) -> String {
+fn default_name(kind: AxisKind, position: usize) -> String {
     match kind {
         AxisKind::Time => "t".into(),
         AxisKind::Z => "z".into(),
         AxisKind::Y => "y".into(),
         AxisKind::X => "x".into(),
         AxisKind::Channel => "c".into(),
-        AxisKind::Other => format!("dim{place}"),
+        AxisKind::Other => format!("dim{position}"),
     }
 }
 

@@ -124,7 +124,12 @@ impl Archive {
             return Err(corrupt("a stored member of two sizes"));
         }
         let file = Arc::clone(&self.file);
-        Ok(Some(StoredFile::within(file, start, member.packed_bytes, is_packed.then_some(member.size_bytes))))
+        Ok(Some(StoredFile::part_of_archive(
+            file,
+            start,
+            member.packed_bytes,
+            is_packed.then_some(member.size_bytes),
+        )))
     }
 
     /// Whether a name has members below it, or is one.
@@ -281,7 +286,7 @@ mod tests {
         assert_eq!(archive.folders("", 9), (vec!["a".to_owned(), "b".to_owned()], false));
         assert_eq!(archive.folders("", 1), (vec!["a".to_owned()], true));
         assert_eq!(archive.folders("a", 9), (vec!["c".to_owned()], false));
-        assert_eq!(archive.member("a/c/0").unwrap().unwrap().whole(2).unwrap(), b"12");
+        assert_eq!(archive.member("a/c/0").unwrap().unwrap().read_all(2).unwrap(), b"12");
         assert!(archive.member("a/c/1").unwrap().is_none());
     }
 
@@ -297,7 +302,7 @@ mod tests {
                 odd[place] = value;
                 // Whatever it says, it ends.
                 if let Ok(archive) = open(&odd) {
-                    drop(archive.member("zarr.json").map(|file| file.map(|file| file.whole(100))));
+                    drop(archive.member("zarr.json").map(|file| file.map(|file| file.read_all(100))));
                 }
             }
         }

@@ -188,7 +188,7 @@ pub(super) fn with_fill(values: &mut cf::CfAttributes, dtype: DType, fill: Scala
 }
 
 /// Inserts a fill value into the attributes of a description, and replaces one that is there.
-pub(super) fn say_fill(attributes: &mut Attributes, dtype: DType, fill: Scalar) {
+pub(super) fn insert_fill_attribute(attributes: &mut Attributes, dtype: DType, fill: Scalar) {
     attributes.insert(FILL_VALUE.into(), Attribute::Number(fill, Some(dtype.element())));
 }
 

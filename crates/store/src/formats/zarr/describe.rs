@@ -9,7 +9,7 @@ use array::{
 };
 
 use super::attributes::{
-    AttributeReader, DIMENSIONS, cf_values, fill_attribute, fill_v2, say_fill, with_fill,
+    AttributeReader, DIMENSIONS, cf_values, fill_attribute, fill_v2, insert_fill_attribute, with_fill,
 };
 use super::directory::Directory;
 use super::filters::{ElementReading, NOT_A_TIME, TimeType};
@@ -265,7 +265,7 @@ impl<'a> DatasetBuilder<'a> {
             .zip(&pyramid.levels)
             .map(|(array, level)| {
                 let (factor, world_from_voxel) =
-                    ome::placed(level, &pyramid.levels[0], array.shape(), first.shape(), &info.axes);
+                    ome::level_geometry(level, &pyramid.levels[0], array.shape(), first.shape(), &info.axes);
                 Level {
                     shape: array.shape().to_vec(),
                     block: choose_blocks(array.shape(), &kinds, array.dtype, Some(&array.chunk)),
@@ -285,7 +285,7 @@ impl<'a> DatasetBuilder<'a> {
             let mut info = self.array_info(path, node, number);
             info.name.push_str(&ending);
             if let Some(time) = time {
-                say_time(&mut info, &time);
+                insert_time_units(&mut info, &time);
             }
             self.add(info, vec![number]);
         }
@@ -321,7 +321,7 @@ impl<'a> DatasetBuilder<'a> {
             info.attributes = said;
             info.storage = storage;
             if let Some(fill) = fill {
-                say_fill(&mut info.attributes, dtype, fill);
+                insert_fill_attribute(&mut info.attributes, dtype, fill);
             }
             return info;
         }
@@ -432,7 +432,7 @@ fn fill_value(node: &ZarrNode, dtype: DType) -> Option<Scalar> {
 }
 
 /// Dates and durations get the units of the CF conventions, if the file has none.
-fn say_time(info: &mut ArrayInfo, time: &TimeType) {
+fn insert_time_units(info: &mut ArrayInfo, time: &TimeType) {
     let units = if time.is_date { format!("{} since 1970-01-01", time.units) } else { time.units.clone() };
     let own = info.attributes.entry("units".into()).or_insert_with(|| Attribute::Text(units));
     info.units = own.text().unwrap_or_default().to_owned();
@@ -441,5 +441,5 @@ fn say_time(info: &mut ArrayInfo, time: &TimeType) {
     }
     let none = Scalar::Signed(NOT_A_TIME);
     info.decoding.missing.push(none);
-    say_fill(&mut info.attributes, info.dtype, none);
+    insert_fill_attribute(&mut info.attributes, info.dtype, none);
 }

@@ -33,7 +33,7 @@ impl StoredFile {
     }
 
     /// A stretch of an archive.
-    pub(super) fn within(
+    pub(super) fn part_of_archive(
         file: Arc<FileBytes>,
         start: u64,
         size_bytes: u64,
@@ -47,7 +47,7 @@ impl StoredFile {
         self.unpacked_bytes.unwrap_or(self.size_bytes)
     }
 
-    /// Reads a range of bytes; compressed files are read by [`whole`](Self::whole) only.
+    /// Reads a range of bytes; compressed files are read by [`read_all`](Self::whole) only.
     ///
     /// # Errors
     /// `Unsupported` for a packed one; `Io`, `Stale`.
@@ -64,7 +64,7 @@ impl StoredFile {
     ///
     /// # Errors
     /// `Corrupt`, also when there are more; `Io`, `Stale`.
-    pub(super) fn whole(&self, most: u64) -> Result<Vec<u8>> {
+    pub(super) fn read_all(&self, most: u64) -> Result<Vec<u8>> {
         let size = self.size_bytes();
         if size.max(self.size_bytes) > most {
             return Err(Error::corrupt(format!("expected at most {most} bytes, found {size}")));
@@ -106,7 +106,7 @@ impl FileRange {
     /// `Io`, `Stale`.
     pub(super) fn read(&self) -> Result<Vec<u8>> {
         if (self.offset, self.size_bytes) == (0, self.file.size_bytes()) {
-            return self.file.whole(self.size_bytes.max(self.file.size_bytes));
+            return self.file.read_all(self.size_bytes.max(self.file.size_bytes));
         }
         let mut bytes = vec![0; usize::try_from(self.size_bytes).unwrap_or(usize::MAX)];
         self.file.read_at(self.offset, &mut bytes)?;
@@ -178,7 +178,7 @@ impl Directory {
     /// Errors of [`file`](Self::file); `Stale` when it, or any other, is not in the state in which it was before.
     pub(super) fn chunk_file(&self, key: &str) -> Result<Option<StoredFile>> {
         let file = self.file(key)?;
-        self.states.note(key, file.as_ref().map(StoredFile::stamp))?;
+        self.states.record(key, file.as_ref().map(StoredFile::stamp))?;
         Ok(file)
     }
 
@@ -187,7 +187,7 @@ impl Directory {
     ///
     /// # Errors
     /// `Stale` when the file is not in the state in which it was before.
-    pub(super) fn look(&self, key: &str) -> Result<Option<FileStamp>> {
+    pub(super) fn stamp_of(&self, key: &str) -> Result<Option<FileStamp>> {
         if let Some(archive) = &self.archive {
             // Its members change with it.
             return Ok(archive.has(key).then(|| archive.file().stamp()));
@@ -195,7 +195,7 @@ impl Directory {
         let metadata = std::fs::metadata(self.root.join(key)).ok();
         let stamp = metadata.as_ref().map(FileStamp::of);
         if !metadata.is_some_and(|metadata| metadata.is_dir()) {
-            self.states.note(key, stamp)?;
+            self.states.record(key, stamp)?;
         }
         Ok(stamp)
     }
@@ -224,7 +224,7 @@ impl Directory {
         if file.size_bytes() > MAX_DOCUMENT_BYTES {
             return Err(Error::corrupt(format!("expected at most {MAX_DOCUMENT_BYTES} bytes in `{key}`")));
         }
-        let text = file.whole(MAX_DOCUMENT_BYTES)?;
+        let text = file.read_all(MAX_DOCUMENT_BYTES)?;
         let value = serde_json::from_slice(&text).or_else(|_| serde_json::from_slice(&quoted(&text)));
         let value = value.map_err(|e| Error::corrupt(format!("expected JSON in `{key}`, found: {e}")))?;
         Ok(Some((value, file)))

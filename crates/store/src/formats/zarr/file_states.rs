@@ -17,7 +17,7 @@ const MAX_NOTED: usize = 1 << 17;
 #[derive(Debug, Default)]
 pub(super) struct FileStates {
     /// Recorded states by the hash of the keys of the files.
-    noted: Mutex<HashMap<u64, Option<FileStamp>>>,
+    recorded: Mutex<HashMap<u64, Option<FileStamp>>>,
     has_changed: AtomicBool,
 }
 
@@ -26,13 +26,13 @@ impl FileStates {
     ///
     /// # Errors
     /// `Stale` when they differ, and ever after.
-    pub(super) fn note(&self, key: &str, stamp: Option<FileStamp>) -> Result<()> {
-        let mut noted = self.noted.lock();
+    pub(super) fn record(&self, key: &str, stamp: Option<FileStamp>) -> Result<()> {
+        let mut recorded = self.recorded.lock();
         let hash = xxh3_64(key.as_bytes());
-        match noted.get(&hash) {
+        match recorded.get(&hash) {
             Some(before) if *before != stamp => self.has_changed.store(true, Ordering::Relaxed),
             Some(_) => {}
-            None if noted.len() < MAX_NOTED => drop(noted.insert(hash, stamp)),
+            None if recorded.len() < MAX_NOTED => drop(recorded.insert(hash, stamp)),
             None => {}
         }
         if self.has_changed.load(Ordering::Relaxed) {

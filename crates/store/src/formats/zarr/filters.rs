@@ -434,7 +434,7 @@ impl FilterChain {
                 let found = bytes.len();
                 return Err(Error::corrupt(format!("expected a chunk of {expected} bytes, found {found}")));
             }
-            bytes = self.given(bytes);
+            bytes = self.converted(bytes);
             if self.form.dtype().order() != self.dtype.order() {
                 self.form.dtype().to_native(&mut bytes);
             }
@@ -445,7 +445,7 @@ impl FilterChain {
         }
     }
 
-    fn given(&self, bytes: Vec<u8>) -> Vec<u8> {
+    fn converted(&self, bytes: Vec<u8>) -> Vec<u8> {
         match self.form {
             ElementForm::Number(_) | ElementForm::Bytes(_) | ElementForm::Variable(_) => bytes,
             ElementForm::Member { dtype, offset, item_bytes } => {

@@ -28,7 +28,7 @@ pub(super) fn identity(directory: &Directory, arrays: &[ZarrArray]) -> Result<Ve
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
     let mut identity = Vec::new();
     let mut look = |key: &str| -> Result<()> {
-        let stamp = directory.look(key)?.map(FileStamp::to_bytes);
+        let stamp = directory.stamp_of(key)?.map(FileStamp::to_bytes);
         identity.extend(stamp.unwrap_or_default());
         Ok(())
     };

@@ -174,7 +174,7 @@ fn kind(axis: &OmeAxis) -> AxisKind {
 
 /// How a level lies in space, and how much coarser it is than the first: both from the file's transforms, else
 /// from the shapes alone.
-pub(super) fn placed(
+pub(super) fn level_geometry(
     level: &OmeLevel,
     first: &OmeLevel,
     shape: &[u64],
@@ -235,7 +235,7 @@ mod tests {
         );
         let axes = pyramid.axes(2);
         assert_eq!(axes[1].coordinates, Coordinates::Regular { origin: 0.0, step: 20.0 });
-        let (factor, map) = placed(&pyramid.levels[1], &pyramid.levels[0], &[5, 5], &[10, 10], &axes);
+        let (factor, map) = level_geometry(&pyramid.levels[1], &pyramid.levels[0], &[5, 5], &[10, 10], &axes);
         assert_eq!(factor, [2.0, 2.0]);
         assert_eq!(map, Affine::from_spacing([40.0, 20.0, 1.0], [10.0, 5.0, 0.0]));
         assert_eq!(describe::world_from_axes(&axes).units, "um");
@@ -247,8 +247,13 @@ mod tests {
         let axes = pyramid.axes(5);
         let kinds: Vec<AxisKind> = axes.iter().map(|a| a.kind).collect();
         assert_eq!(kinds, [AxisKind::Time, AxisKind::Channel, AxisKind::Z, AxisKind::Y, AxisKind::X]);
-        let (factor, map) =
-            placed(&pyramid.levels[1], &pyramid.levels[0], &[1, 1, 4, 5, 5], &[1, 1, 8, 10, 10], &axes);
+        let (factor, map) = level_geometry(
+            &pyramid.levels[1],
+            &pyramid.levels[0],
+            &[1, 1, 4, 5, 5],
+            &[1, 1, 8, 10, 10],
+            &axes,
+        );
         assert_eq!(factor, [1.0, 1.0, 2.0, 2.0, 2.0]);
         assert_eq!(map, Affine::from_spacing([2.0; 3], [0.5; 3]));
         let three = parse(r#"{"multiscales": [{"axes": ["t", "y", "x"], "datasets": [{"path": "0"}]}]}"#);
@@ -269,8 +274,9 @@ mod tests {
             level("[0.002, 1700, 16]")
         ));
         let axes = pyramid.axes(3);
-        let place =
-            |n: usize| placed(&pyramid.levels[n], &pyramid.levels[0], &[4; 3], &[4; 3], &axes).1.spacing();
+        let place = |n: usize| {
+            level_geometry(&pyramid.levels[n], &pyramid.levels[0], &[4; 3], &[4; 3], &axes).1.spacing()
+        };
         let rounded = |spacing: [f64; 3]| spacing.map(|s| (s * 1e6).round() / 1e6);
         assert_eq!((rounded(place(0)), rounded(place(1))), ([8.0, 4.0, 2.0], [16.0, 8.0, 2.0]));
     }

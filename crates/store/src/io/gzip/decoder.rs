@@ -69,46 +69,47 @@ impl<'a> GzipDecoder<'a> {
 
     /// Decodes into `output`: how many bytes, and why it stopped. With `stop_at_blocks` it stops after each block.
     pub(super) fn step(&mut self, output: &mut [u8], stop_at_blocks: bool) -> Result<(usize, DecoderStop)> {
-        let mut made = 0;
-        while made < output.len() {
+        let mut produced = 0;
+        while produced < output.len() {
             if self.is_done {
-                return Ok((made, DecoderStop::End));
+                return Ok((produced, DecoderStop::End));
             }
             if self.used == self.input.len() && !self.refill()? {
-                return Ok((made, DecoderStop::Cut));
+                return Ok((produced, DecoderStop::Cut));
             }
-            let step = self.inflater.step(&self.input[self.used..], &mut output[made..], stop_at_blocks)?;
+            let step =
+                self.inflater.step(&self.input[self.used..], &mut output[produced..], stop_at_blocks)?;
             if let Some(check) = &mut self.check {
-                check.update(&output[made..made + step.made]);
+                check.update(&output[produced..produced + step.produced]);
             }
-            self.used += step.taken;
-            made += step.made;
-            match step.place {
+            self.used += step.consumed;
+            produced += step.produced;
+            match step.end {
                 InflateEnd::BlockEnd(bits) if stop_at_blocks => {
-                    return Ok((made, DecoderStop::Block { packed: self.packed(), bits }));
+                    return Ok((produced, DecoderStop::Block { packed: self.packed(), bits }));
                 }
                 InflateEnd::StreamEnd => match self.next_member()? {
                     Some(true) => {}
                     Some(false) => self.is_done = true,
-                    None => return Ok((made, DecoderStop::Cut)),
+                    None => return Ok((produced, DecoderStop::Cut)),
                 },
-                _ if step.taken == 0 && step.made == 0 => {
+                _ if step.consumed == 0 && step.produced == 0 => {
                     return Err(Error::corrupt("the deflate stream makes no progress"));
                 }
                 _ => {}
             }
         }
-        Ok((made, DecoderStop::Within))
+        Ok((produced, DecoderStop::Within))
     }
 
     /// Fills `output` or fails.
     pub(super) fn fill(&mut self, output: &mut [u8]) -> Result<()> {
-        let (made, _) = self.step(output, false)?;
-        if made == output.len() {
+        let (produced, _) = self.step(output, false)?;
+        if produced == output.len() {
             return Ok(());
         }
         Err(Error::corrupt(format!(
-            "expected {} unpacked bytes, found {made}: the file changed",
+            "expected {} unpacked bytes, found {produced}: the file changed",
             output.len()
         )))
     }

@@ -111,8 +111,8 @@ impl GzipIndex {
         let mut told = 0;
         let is_cut = loop {
             cancel.check()?;
-            let (made, stop) = decoder.step(&mut output, true)?;
-            pass.take(&output[..made]);
+            let (produced, stop) = decoder.step(&mut output, true)?;
+            pass.take(&output[..produced]);
             if decoder.packed() >= told + TELL_BYTES || matches!(stop, DecoderStop::End | DecoderStop::Cut) {
                 told = decoder.packed();
                 tell(told);

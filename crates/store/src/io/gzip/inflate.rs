@@ -29,9 +29,9 @@ pub(super) enum InflateEnd {
 /// Result of one step: input bytes, output bytes, and the position at which it stopped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InflateStep {
-    pub(super) taken: usize,
-    pub(super) made: usize,
-    pub(super) place: InflateEnd,
+    pub(super) consumed: usize,
+    pub(super) produced: usize,
+    pub(super) end: InflateEnd,
 }
 
 /// No header, no trailer, the largest window.
@@ -105,15 +105,15 @@ impl Inflater {
             (*stream).next_out = ptr::null_mut();
             (code, left.0, left.1, left.2)
         };
-        let place = match code {
+        let end = match code {
             zlib::Z_STREAM_END => InflateEnd::StreamEnd,
-            zlib::Z_OK | zlib::Z_BUF_ERROR => place(flags),
+            zlib::Z_OK | zlib::Z_BUF_ERROR => end(flags),
             other => return Err(corrupt(other)),
         };
         Ok(InflateStep {
-            taken: input.len() - left_in as usize,
-            made: output.len() - left_out as usize,
-            place,
+            consumed: input.len() - left_in as usize,
+            produced: output.len() - left_out as usize,
+            end,
         })
     }
 
@@ -123,7 +123,7 @@ impl Inflater {
 }
 
 /// zlib's `data_type`: 128 after a block, 64 in the last block, the low bits count unused bits.
-fn place(flags: c_int) -> InflateEnd {
+fn end(flags: c_int) -> InflateEnd {
     match u8::try_from(flags & 7) {
         Ok(bits) if flags & 128 != 0 && flags & 64 == 0 => InflateEnd::BlockEnd(bits),
         _ => InflateEnd::Within,

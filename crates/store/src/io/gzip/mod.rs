@@ -105,7 +105,7 @@ impl GzipInner {
         if let Some(index) = kept.and_then(|bytes| GzipIndex::decode(&bytes)) {
             return Ok(index);
         }
-        let tell = |done_bytes| self.tell(done_bytes);
+        let tell = |done_bytes| self.report_progress(done_bytes);
         let index = GzipIndex::build(&self.file, self.start, self.spacing, &tell, &self.segments, cancel);
         self.work.end(LongTask::Indexing);
         let index = index?;
@@ -117,7 +117,7 @@ impl GzipInner {
     }
 
     /// Reports the progress of indexing to the opener of the file and to viewers.
-    fn tell(&self, done_bytes: u64) {
+    fn report_progress(&self, done_bytes: u64) {
         let total_bytes = self.file.size_bytes();
         self.work.set(LongTask::Indexing, done_bytes, total_bytes);
         if let Some(tell) = &self.on_progress {

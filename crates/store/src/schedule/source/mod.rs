@@ -122,11 +122,11 @@ impl Source for FormatSource {
             let withdraw = WithdrawOnDrop(CancelFlag::default());
             let (sender, mut results) = mpsc::channel(expected);
             for (selection, into) in pieces {
-                let place = Workers::shared().place().await;
+                let permit = Workers::shared().permit().await;
                 let (format, cancel, sender) = (Arc::clone(&format), withdraw.0.clone(), sender.clone());
                 let request = ReadRequest { selection, ..request.clone() };
                 let job = PieceJob { format, request, into, cancel, sender };
-                Workers::shared().submit(Box::new(job), place);
+                Workers::shared().submit(Box::new(job), permit);
             }
             drop(sender);
             let mut finished = 0;

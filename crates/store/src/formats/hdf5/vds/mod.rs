@@ -204,19 +204,19 @@ impl<'a> SourceFinder<'a> {
         dataset: &str,
         element: &Datatype,
     ) -> Result<Option<usize>, Obstacle> {
-        let named = |why: String| format!("its source `{dataset}` in `{file}`: {why}");
+        let named = |reason: String| format!("its source `{dataset}` in `{file}`: {reason}");
         let number = match file {
             "." => from,
             _ => match self.files.follow(from, file) {
                 Ok(number) => number,
                 Err(LinkError::Missing(_)) => return Ok(None),
-                Err(LinkError::Refused(why)) => return Err(named(why)),
+                Err(LinkError::Refused(reason)) => return Err(named(reason)),
             },
         };
         let id = match links::resolve_path(self.files, number, dataset) {
             Ok(id) => id,
             Err(LinkError::Missing(_)) => return Ok(None),
-            Err(LinkError::Refused(why)) => return Err(named(why)),
+            Err(LinkError::Refused(reason)) => return Err(named(reason)),
         };
         if let Some(known) = self.found.iter().position(|source| source.id == id) {
             return match self.found.get(known).is_some_and(|source| source.facts.element == *element) {
@@ -236,8 +236,8 @@ impl<'a> SourceFinder<'a> {
                 (shape, Some(Arc::new(parts)))
             }
             _ => {
-                if let Some(why) = super::walk::obstacle(&facts) {
-                    return Err(named(why));
+                if let Some(reason) = super::walk::obstacle(&facts) {
+                    return Err(named(reason));
                 }
                 (facts.shape.clone().unwrap_or_default(), None)
             }
