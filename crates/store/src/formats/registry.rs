@@ -14,6 +14,12 @@ use crate::{FileBytes, Format, OpenOptions};
 /// Bytes of a file that the signature tests are given.
 pub(crate) const HEAD_BYTES: usize = 64 << 10;
 
+/// Opens a file of one format.
+type FileOpener = fn(Arc<FileBytes>, &OpenOptions) -> Result<Arc<dyn Format>>;
+
+/// Opens a directory; `None` if it does not have the format.
+type DirectoryOpener = fn(&Path, &OpenOptions) -> Result<Option<Arc<dyn Format>>>;
+
 /// Format of single files.
 pub(crate) struct FileFormat {
     /// Name in error messages and of recognized files.
@@ -25,7 +31,7 @@ pub(crate) struct FileFormat {
     /// Endings of lower-case file names; used only if no signature test succeeds.
     pub(crate) endings: &'static [&'static str],
     /// Opens a file of this format.
-    pub(crate) open: fn(Arc<FileBytes>, &OpenOptions) -> Result<Arc<dyn Format>>,
+    pub(crate) open: FileOpener,
 }
 
 /// Format of directories.
@@ -35,7 +41,7 @@ pub(crate) struct DirectoryFormat {
     /// Whether a directory has this format.
     pub(crate) recognizes: fn(&Path, &OpenOptions) -> Result<bool>,
     /// Opens a directory; `None` if it does not have this format.
-    pub(crate) open: fn(&Path, &OpenOptions) -> Result<Option<Arc<dyn Format>>>,
+    pub(crate) open: DirectoryOpener,
 }
 
 /// Formats of files, in the order of their tests.
