@@ -1,7 +1,7 @@
 //! Dates of the times of files: numbers of `hours since 1900-01-01` and the like (CF conventions, section 4.4).
 //!
 //! Gregorian calendars give dates only since 1582, where all programs agree; earlier times stay numbers.
-//! [`calendar`](crate::time::calendar) has the arithmetic of all calendars.
+//! [`calendar`] has the arithmetic of all calendars.
 
 pub mod calendar;
 

@@ -5,7 +5,7 @@
 //! usual words for segmentations ([`WORDS`]). Values are not examined. A test image, a phantom or a thresholded scan has few
 //! values and sharp borders as a segmentation has, and the values of a segmentation of neurons are many: a rule by values would
 //! fail for both, would have to decompress files before they are described, and servers of the same file could disagree. The
-//! choice of a person overrides all of these ([`OpenOptions::meaning`]).
+//! choice of a person overrides all of these ([`crate::OpenOptions::meaning`]).
 
 use std::sync::Arc;
 
