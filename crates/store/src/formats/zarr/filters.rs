@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::nested::NestedShards;
 use super::packing::{name, unshuffled};
+use super::transpose::{in_c_order, permuted};
 
 /// Longest fixed text of an element, and largest structure, bytes.
 const MAX_ITEM_BYTES: usize = 64 << 10;
@@ -491,67 +492,6 @@ fn rows(texts: &[&[u8]], width: usize) -> Result<Vec<u8>> {
         out.resize((number + 1) * width, 0);
     }
     Ok(out)
-}
-
-/// Sizes of axes in the order in which they lie in the file.
-fn permuted(shape: &[u64], order: Option<&[usize]>) -> Vec<u64> {
-    order.map_or_else(|| shape.to_vec(), |order| order.iter().map(|&axis| shape[axis]).collect())
-}
-
-/// Elements whose axes lie in the file in another order.
-fn in_c_order(bytes: &[u8], shape: &[u64], order: &[usize], item_bytes: usize) -> Vec<u8> {
-    let sizes: Vec<usize> = shape.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect();
-    // Bytes from one element to the next along each axis of the array, in the file.
-    let (mut strides, mut stride) = (vec![0; sizes.len()], item_bytes);
-    for &axis in order.iter().rev() {
-        strides[axis] = stride;
-        stride *= sizes[axis];
-    }
-    let Some((&row, outer)) = sizes.split_last() else { return bytes.to_vec() };
-    let push = match item_bytes {
-        1 => push_row::<1>,
-        2 => push_row::<2>,
-        4 => push_row::<4>,
-        8 => push_row::<8>,
-        _ => push_items,
-    };
-    let (mut out, mut at, mut from) = (Vec::with_capacity(bytes.len()), vec![0; outer.len()], 0);
-    while out.len() < bytes.len() {
-        push(&mut out, &bytes[from..], StridedRow { stride: strides[outer.len()], count: row, item_bytes });
-        for axis in (0..outer.len()).rev() {
-            at[axis] += 1;
-            from += strides[axis];
-            if at[axis] < sizes[axis] {
-                break;
-            }
-            from -= strides[axis] * sizes[axis];
-            at[axis] = 0;
-        }
-    }
-    out
-}
-
-/// A row of elements: bytes from one to the next, their number, and bytes of each.
-#[derive(Clone, Copy)]
-struct StridedRow {
-    stride: usize,
-    count: usize,
-    item_bytes: usize,
-}
-
-/// Appends a row of elements of `N` bytes, which is quicker than [`push_items`].
-fn push_row<const N: usize>(out: &mut Vec<u8>, bytes: &[u8], row: StridedRow) {
-    for item in 0..row.count {
-        let found = bytes.get(item * row.stride..).and_then(|rest| rest.first_chunk::<N>());
-        out.extend_from_slice(found.unwrap_or(&[0; N]));
-    }
-}
-
-fn push_items(out: &mut Vec<u8>, bytes: &[u8], row: StridedRow) {
-    for item in 0..row.count {
-        let start = item * row.stride;
-        out.extend_from_slice(&bytes[start..start + row.item_bytes]);
-    }
 }
 
 /// The `bytes` codec states the byte order in version 3.

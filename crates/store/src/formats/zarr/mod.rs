@@ -10,6 +10,7 @@
 //! shards      index of files with many chunks           packing      bytes-to-bytes codecs, undone within bounds
 //! filters     elements, their order, and filters        nested       shards within chunks
 //! identity    detection of changed chunks               file_states  the same while a store is open
+//! transpose   order of the axes of a chunk
 //! ome         multiscale images and labels              attributes   attributes of groups and arrays
 //! describe    description
 //! ```
@@ -29,6 +30,7 @@ mod ome;
 mod packing;
 mod shards;
 mod stored;
+mod transpose;
 
 use std::path::Path;
 use std::sync::Arc;
