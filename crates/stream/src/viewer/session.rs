@@ -14,7 +14,7 @@ use crate::painter::DrawResources;
 use crate::ranks::launcher::{Launcher, RankChannels};
 use crate::viewer::frame_loop;
 use crate::viewer::outbox::OutgoingItem;
-use crate::viewer::shared::{SharedState, WorkProgress, with_shared_camera};
+use crate::viewer::shared::{ProgressQuery, SharedState, with_shared_camera};
 use crate::viewer::viewer_state::ViewerState;
 
 /// Least memory of a session, bytes: a few of the largest usual blocks, loaded and in flight.
@@ -46,7 +46,7 @@ impl Session {
         source: Arc<dyn Source>,
         resources: impl Into<DrawResources>,
         first_view: Option<View>,
-        work: WorkProgress,
+        work: ProgressQuery,
     ) -> Result<Self> {
         Self::start(dataset, source, resources.into(), first_view, work, None)
     }
@@ -62,7 +62,7 @@ impl Session {
         source: Arc<dyn Source>,
         resources: impl Into<DrawResources>,
         first_view: Option<View>,
-        work: WorkProgress,
+        work: ProgressQuery,
         ranks: RankChannels,
     ) -> Result<Self> {
         Self::start(dataset, source, resources.into(), first_view, work, Some(Launcher::new(ranks)?))
@@ -73,7 +73,7 @@ impl Session {
         source: Arc<dyn Source>,
         resources: DrawResources,
         first_view: Option<View>,
-        work: WorkProgress,
+        work: ProgressQuery,
         launcher: Option<Launcher>,
     ) -> Result<Self> {
         check_memory(resources.memory_bytes)?;

@@ -38,11 +38,11 @@ pub(crate) const DESCRIBE_ATTEMPTS: u32 = 5;
 pub(crate) const DESCRIBE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Progress of long work behind a session's source; `None` while there is none.
-pub type WorkProgress = Arc<dyn Fn(LongTask) -> Option<WorkProgress> + Send + Sync>;
+pub type ProgressQuery = Arc<dyn Fn(LongTask) -> Option<WorkProgress> + Send + Sync>;
 
 pub(crate) struct SharedState {
     source: Arc<dyn Source>,
-    pub(crate) work: WorkProgress,
+    pub(crate) work: ProgressQuery,
     dataset: RwLock<Arc<Dataset>>,
     pub(crate) volumes: Arc<Volumes>,
     pub(crate) feed: Feed,
@@ -67,7 +67,7 @@ impl SharedState {
         source: Arc<dyn Source>,
         resources: DrawResources,
         first_view: View,
-        work: WorkProgress,
+        work: ProgressQuery,
     ) -> Self {
         let DrawResources { memory_bytes, painter } = resources;
         let in_flight = (memory_bytes / IN_FLIGHT_SHARE).min(MAX_IN_FLIGHT_BYTES);

@@ -1,7 +1,7 @@
 //! Decoder of one chunk for the fuzz targets: a pipeline from the numbers of its filters.
 
-use super::Pipeline;
-use crate::formats::hdf5::library::Filter;
+use super::FilterPipeline;
+use crate::formats::hdf5::library::PipelineFilter;
 use crate::fuzzing::DecodedChunk;
 
 /// Undoes filters, given as registered numbers with parameters. Bit i of `skipped` set: filter i was not applied.
@@ -13,9 +13,9 @@ pub fn decode_hdf5_chunk(
     stored: &[u8],
     chunk_bytes: usize,
 ) -> Option<DecodedChunk> {
-    let filter = |(id, parameters)| Filter { id, parameters, available: true };
-    let filters: Vec<Filter> = filters.into_iter().map(filter).collect();
-    let pipeline = Pipeline::of(&filters, item_bytes)?;
+    let filter = |(id, parameters)| PipelineFilter { id, parameters, available: true };
+    let filters: Vec<PipelineFilter> = filters.into_iter().map(filter).collect();
+    let pipeline = FilterPipeline::of(&filters, item_bytes)?;
     let bytes = pipeline.decode(stored.to_vec(), skipped, chunk_bytes).ok()?;
     Some(DecodedChunk { bytes, packing: pipeline.packing().filter(|_| skipped == 0) })
 }
