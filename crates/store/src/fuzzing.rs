@@ -7,7 +7,7 @@ pub use crate::formats::zarr::fuzzing::decode_zarr_chunk;
 
 /// Chunk whose filters are undone.
 #[derive(Debug)]
-pub struct DecodedChunk {
+pub struct FuzzedChunk {
     /// Elements, as many bytes as came out.
     pub bytes: Vec<u8>,
     /// Packing that a client can undo by itself, and the width of what was shuffled before it.

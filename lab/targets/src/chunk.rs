@@ -2,7 +2,7 @@
 //! stored restores the same elements.
 
 use serde_json::{Value, json};
-use store::fuzzing::{DecodedChunk, decode_hdf5_chunk, decode_zarr_chunk};
+use store::fuzzing::{FuzzedChunk, decode_hdf5_chunk, decode_zarr_chunk};
 use wire::compression::Compressed;
 
 /// Deflate, shuffle, Fletcher 32, LZF.
@@ -62,7 +62,7 @@ fn decode_zarr(steps: &[u8], chunk_bytes: usize, stored: &[u8]) {
 }
 
 /// Checks that a client restores the same elements from the stored bytes, or fails.
-fn check_restored(chunk: &DecodedChunk, stored: &[u8]) {
+fn check_restored(chunk: &FuzzedChunk, stored: &[u8]) {
     let Some((packing, width)) = chunk.packing else { return };
     let plain_bytes = u32::try_from(chunk.bytes.len()).expect("its size was given in two bytes");
     let compressed = Compressed { algorithm: packing.into(), width, plain_bytes };

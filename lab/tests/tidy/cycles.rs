@@ -27,7 +27,7 @@ const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("python", 2),
     ("render", 4),
     ("server", 3),
-    ("session", 2),
+    ("session", 1),
     ("store", 6),
     ("stream", 4),
     ("view", 3),

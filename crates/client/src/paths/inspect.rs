@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use super::report::PathSummary;
-use super::{HostFacts, Paths, host, learn, now, probe};
+use super::{Paths, ReportingHost, host, learn, now, probe};
 use crate::dial::{self, ConnectOptions, Endpoint};
 use crate::requests::{List, RemoteOperation};
 use crate::running_servers;
@@ -144,7 +144,7 @@ async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<PathSu
         None => {
             let looking = tokio::task::spawn_blocking(move || host::facts(host)).await;
             let facts = looking.map_err(|e| Error::internal(format!("the facts of this host: {e}")))?;
-            *seen = Some(HostFacts { host, at: Instant::now(), facts: facts.clone() });
+            *seen = Some(ReportingHost { host, at: Instant::now(), facts: facts.clone() });
             facts
         }
     };

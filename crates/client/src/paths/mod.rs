@@ -73,11 +73,11 @@ struct PathsState {
     /// Networks that take part in a probe with this process.
     turns: Mutex<Vec<NetworkPrefix>>,
     /// Locked while a report is made; one report at a time.
-    reporting: tokio::sync::Mutex<Option<HostFacts>>,
+    reporting: tokio::sync::Mutex<Option<ReportingHost>>,
 }
 
 /// Facts of this host on its path to another host, and the time at which they were read.
-struct HostFacts {
+struct ReportingHost {
     host: IpAddr,
     at: tokio::time::Instant,
     facts: plan::HostFacts,

@@ -20,7 +20,7 @@ const MAX_STRETCHES: usize = 65_536;
 pub(crate) struct SelectionSink {
     into: Arc<Mutex<Region>>,
     size_bytes: u64,
-    items: BTreeMap<u32, PartialItem>,
+    items: BTreeMap<u32, PartialReadItem>,
     /// Byte ranges whose items have begun to arrive.
     there: ByteRanges,
     /// Byte ranges that have arrived completely, if a caller needs them.
@@ -47,7 +47,7 @@ impl ArrivedBytes {
 }
 
 /// An item whose bulk data have not arrived completely.
-enum PartialItem {
+enum PartialReadItem {
     Plain {
         /// Offset of its first byte in the result.
         start: u64,
@@ -120,7 +120,7 @@ impl ReadSink for SelectionSink {
             ReadPiece::Plain(ReadBody { offset_bytes }) => {
                 self.there.add(offset_bytes, bulk_bytes)?;
                 self.tally.add(bulk_bytes, bulk_bytes);
-                self.items.insert(item, PartialItem::Plain { start: offset_bytes, bytes: bulk_bytes });
+                self.items.insert(item, PartialReadItem::Plain { start: offset_bytes, bytes: bulk_bytes });
             }
             ReadPiece::Compressed(rows, how) => self.open_compressed(item, rows, how, bulk_bytes)?,
         }
@@ -131,17 +131,17 @@ impl ReadSink for SelectionSink {
         let open =
             self.items.get_mut(&item).ok_or_else(|| Error::corrupt("expected a piece of an open item"))?;
         match open {
-            PartialItem::Plain { start, .. } => {
+            PartialReadItem::Plain { start, .. } => {
                 self.into.lock().write_at(place(start.saturating_add(offset))?, bytes)?;
             }
-            PartialItem::Compressed { carried, .. } => put(carried, offset, bytes)?,
+            PartialReadItem::Compressed { carried, .. } => put(carried, offset, bytes)?,
         }
         if !complete {
             return Ok(());
         }
         match self.items.remove(&item) {
-            Some(PartialItem::Plain { start, bytes }) => self.record_arrival(start, bytes),
-            Some(PartialItem::Compressed { rows, how, carried }) => {
+            Some(PartialReadItem::Plain { start, bytes }) => self.record_arrival(start, bytes),
+            Some(PartialReadItem::Compressed { rows, how, carried }) => {
                 let row_bytes = u64::from(how.plain_bytes) / rows.count();
                 self.restore(rows.clone(), how, carried)?;
                 // Readers of the record wait until decompression has ended.
@@ -205,7 +205,7 @@ impl SelectionSink {
         }
         self.tally.add(plain_bytes, bulk_bytes);
         let carried = Vec::with_capacity(usize::try_from(bulk_bytes).unwrap_or(0));
-        self.items.insert(item, PartialItem::Compressed { rows, how, carried });
+        self.items.insert(item, PartialReadItem::Compressed { rows, how, carried });
         Ok(())
     }
 

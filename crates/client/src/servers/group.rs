@@ -42,7 +42,7 @@ pub struct ReplicaServer {
     pub source: Arc<dyn ReplicaSource>,
 }
 
-struct GroupMember {
+struct ServerGroupMember {
     server: ReplicaServer,
     is_monitored: AtomicBool,
 }
@@ -69,7 +69,7 @@ struct KnownDataset {
 
 pub(super) struct ServerGroup {
     me: Weak<Self>,
-    members: Vec<GroupMember>,
+    members: Vec<ServerGroupMember>,
     pub(super) queue: Arc<WorkQueue>,
     known: Mutex<Option<KnownDataset>>,
     describing: tokio::sync::Mutex<()>,
@@ -83,7 +83,7 @@ impl ServerGroup {
         if count == 0 || count > MAX_SERVERS {
             return Err(Error::invalid(format!("expected 1 to {MAX_SERVERS} servers, found {count}")));
         }
-        let member = |server| GroupMember { server, is_monitored: AtomicBool::new(false) };
+        let member = |server| ServerGroupMember { server, is_monitored: AtomicBool::new(false) };
         Ok(Arc::new_cyclic(|me| Self {
             me: me.clone(),
             members: servers.into_iter().map(member).collect(),

@@ -71,12 +71,12 @@ fn protocol(first: &[u8]) -> SniffedProtocol {
 }
 
 /// An incoming connection.
-enum IncomingConnection {
+enum AcceptedConnection {
     Stream(TcpStream, SocketAddr),
     Quic(Box<quic::IncomingConnection>),
 }
 
-impl IncomingConnection {
+impl AcceptedConnection {
     fn peer(&self) -> SocketAddr {
         match self {
             Self::Stream(_, peer) => *peer,
@@ -188,7 +188,7 @@ impl Port {
         loop {
             let came = tokio::select! {
                 accepted = this.listener.accept() => match accepted {
-                    Ok((stream, peer)) => IncomingConnection::Stream(stream, peer),
+                    Ok((stream, peer)) => AcceptedConnection::Stream(stream, peer),
                     Err(error) => {
                         tracing::warn!(%error, "a connection could not be accepted");
                         tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -201,7 +201,7 @@ impl Port {
                         incoming.send_back();
                         continue;
                     }
-                    IncomingConnection::Quic(Box::new(incoming))
+                    AcceptedConnection::Quic(Box::new(incoming))
                 }
             };
             let peer = came.peer();
@@ -230,10 +230,10 @@ impl Port {
         }
     }
 
-    async fn connection(&self, came: IncomingConnection, slot: &Arc<ConnectionSlot>) -> Result<()> {
+    async fn connection(&self, came: AcceptedConnection, slot: &Arc<ConnectionSlot>) -> Result<()> {
         match came {
-            IncomingConnection::Stream(stream, peer) => self.stream(stream, peer, slot).await,
-            IncomingConnection::Quic(incoming) => {
+            AcceptedConnection::Stream(stream, peer) => self.stream(stream, peer, slot).await,
+            AcceptedConnection::Quic(incoming) => {
                 let link = self.in_time(incoming.establish()).await?;
                 Arc::clone(&self.service).serve(link, slot).await
             }

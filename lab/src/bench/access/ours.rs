@@ -42,7 +42,7 @@ impl Ours {
     }
 
     /// Makes all reads, each an operation of its own.
-    pub(super) async fn read(&self, work: ReadBatch) -> Result<()> {
+    pub(super) async fn read(&self, work: BenchReads) -> Result<()> {
         let request = |selection| ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL };
         let reads = work.reads.into_iter().map(|(selection, region)| (request(selection), region));
         let mut ends = self.source.read_many(reads.collect());
@@ -70,11 +70,11 @@ impl Ours {
 }
 
 /// Reads of boxes of one shape, and where their elements land: one after another in a target.
-pub(super) struct ReadBatch {
+pub(super) struct BenchReads {
     reads: Vec<(Selection, Region)>,
 }
 
-impl ReadBatch {
+impl BenchReads {
     /// For boxes of one shape. The target's memory is there already, so that no page of it is made while time is taken.
     pub(super) fn new(boxes: Vec<Selection>) -> Result<(Self, Target)> {
         let shape = boxes.first().map(Selection::shape).unwrap_or_default();

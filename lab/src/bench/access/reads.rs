@@ -6,7 +6,7 @@ use super::super::options::Options;
 use super::ceiling::{Ceiling, Stretch};
 use super::contest::{Contest, Measured, SHARE_SOUGHT, aim, least_secs, measure};
 use super::field::{ROW_BYTES, check_rows};
-use super::ours::{Ours, ReadBatch};
+use super::ours::{BenchReads, Ours};
 use super::peers::{ALL, ReadingPeer, ReadingPeers, Reads};
 use super::sealed::Sealed;
 use super::{AccessScene, Finished};
@@ -37,9 +37,9 @@ impl ReadPlan<'_> {
         self.firsts.len() as u64 * self.each * ROW_BYTES as u64
     }
 
-    fn work(&self) -> Result<(ReadBatch, Target)> {
+    fn work(&self) -> Result<(BenchReads, Target)> {
         let boxes = self.firsts.iter().map(|&first| self.scene.field.rows_box(first, self.each));
-        ReadBatch::new(boxes.collect::<Result<Vec<Selection>>>()?)
+        BenchReads::new(boxes.collect::<Result<Vec<Selection>>>()?)
     }
 
     fn stretches(&self) -> Vec<Stretch> {
@@ -57,7 +57,7 @@ impl ReadPlan<'_> {
         let (work, target) = self.work()?;
         let measured = if is_warm {
             let client = self.connect().await?;
-            let (warming, _) = ReadBatch::new(vec![self.warming()?])?;
+            let (warming, _) = BenchReads::new(vec![self.warming()?])?;
             client.read(warming).await?;
             measure(&self.scene.served, client.read(work)).await?
         } else {
@@ -186,9 +186,9 @@ pub(super) async fn hyperslab(
         let client = plan.connect().await?;
         for is_warm in [false, true] {
             if is_warm {
-                client.read(ReadBatch::new(vec![plan.warming()?])?.0).await?;
+                client.read(BenchReads::new(vec![plan.warming()?])?.0).await?;
             }
-            let (work, target) = ReadBatch::new(vec![slab.selection.clone()])?;
+            let (work, target) = BenchReads::new(vec![slab.selection.clone()])?;
             let measured = measure(&scene.served, client.read(work)).await?;
             if is_warm { &mut warm } else { &mut contest }.ours.push(measured);
             if target.into_vec()? != expected {

@@ -11,7 +11,7 @@ use super::AccessScene;
 use super::ceiling::{Ceiling, Stretch};
 use super::contest::aim;
 use super::field::check_rows;
-use super::ours::{Ours, ReadBatch};
+use super::ours::{BenchReads, Ours};
 
 /// An urgent read may take so much longer than the bare round trip, seconds.
 const SLACK_SECS: f64 = 0.05;
@@ -23,7 +23,7 @@ pub(super) async fn run(scene: &AccessScene) -> Result<Case> {
     let client = Ours::connect(scene.served.text("url")?, &scene.folder.path().join("client")).await?;
     let rows = scene.field.shuffled_rows();
     let boxes = rows.iter().map(|&row| scene.field.rows_box(row, 1)).collect::<Result<Vec<_>>>()?;
-    let (load, target) = ReadBatch::new(boxes)?;
+    let (load, target) = BenchReads::new(boxes)?;
     let mut urgent = Vec::new();
     let mut bare = Vec::new();
     let probing = async {

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::packing::BytesCodecs;
-use crate::fuzzing::DecodedChunk;
+use crate::fuzzing::FuzzedChunk;
 
 /// Undoes the compressors and checksums at the end of a chain of codecs. Returns `None` for corrupt chunks.
-pub fn decode_zarr_chunk(mut codecs: Vec<Value>, stored: &[u8], chunk_bytes: usize) -> Option<DecodedChunk> {
+pub fn decode_zarr_chunk(mut codecs: Vec<Value>, stored: &[u8], chunk_bytes: usize) -> Option<FuzzedChunk> {
     let packing = BytesCodecs::take_from(&mut codecs);
     let bytes = packing.undo(stored.to_vec(), chunk_bytes).ok()?;
-    Some(DecodedChunk { bytes, packing: packing.portable().map(|packing| (packing, 1)) })
+    Some(FuzzedChunk { bytes, packing: packing.portable().map(|packing| (packing, 1)) })
 }

@@ -39,7 +39,7 @@ use session::DrawnArray;
 
 use self::colors::PackedColors;
 use self::gather::block_copies;
-use self::plan::{BlockOrigin, EvenGrid, RegridPlan};
+use self::plan::{EvenGrid, RegridBlockOrigin, RegridPlan};
 
 /// Source whose arrays all lie on even grids; see the module. Levels keep their numbers, and time and other
 /// non-spatial axes their indices. The data set has its own identity if an array differs from the source's.
@@ -130,9 +130,9 @@ impl RegridState {
         let block = match plan.dataset.block(key) {
             Err(error) => Err(error),
             Ok(info) => match plan.block_origin(key.array) {
-                BlockOrigin::Even(grid) => self.make(plan, grid, &info, want).await?,
-                BlockOrigin::PackedColors(colors) => self.paint(plan, colors, &info, want).await?,
-                BlockOrigin::AsIs => self.forward(plan, want).await?,
+                RegridBlockOrigin::Even(grid) => self.make(plan, grid, &info, want).await?,
+                RegridBlockOrigin::PackedColors(colors) => self.paint(plan, colors, &info, want).await?,
+                RegridBlockOrigin::AsIs => self.forward(plan, want).await?,
             },
         };
         Some(Completion { key, result: block.map(Arc::new) })
@@ -359,8 +359,8 @@ impl Source for Regridded {
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
         let plan = self.inner.plan();
         match plan.block_origin(request.array) {
-            BlockOrigin::AsIs => self.inner.source.read(request, into),
-            BlockOrigin::Even(_) | BlockOrigin::PackedColors(_) => {
+            RegridBlockOrigin::AsIs => self.inner.source.read(request, into),
+            RegridBlockOrigin::Even(_) | RegridBlockOrigin::PackedColors(_) => {
                 gather_blocks(Arc::new(self.clone()), request, into)
             }
         }
@@ -370,8 +370,8 @@ impl Source for Regridded {
     fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
         let plan = self.inner.plan();
         match plan.block_origin(request.array) {
-            BlockOrigin::AsIs => self.inner.source.packed(request),
-            BlockOrigin::Even(_) | BlockOrigin::PackedColors(_) => ready(Ok(None)).boxed(),
+            RegridBlockOrigin::AsIs => self.inner.source.packed(request),
+            RegridBlockOrigin::Even(_) | RegridBlockOrigin::PackedColors(_) => ready(Ok(None)).boxed(),
         }
     }
 }

@@ -34,7 +34,7 @@ pub(super) struct RegridPlan {
 }
 
 /// Origin of the blocks of an array.
-pub(super) enum BlockOrigin<'a> {
+pub(super) enum RegridBlockOrigin<'a> {
     /// Unchanged blocks of the source.
     AsIs,
     /// Blocks of an even grid.
@@ -156,12 +156,15 @@ impl RegridPlan {
     }
 
     /// Returns the origin of an array's blocks.
-    pub(super) fn block_origin(&self, number: u32) -> BlockOrigin<'_> {
+    pub(super) fn block_origin(&self, number: u32) -> RegridBlockOrigin<'_> {
         let number = number as usize;
         if let Some(colors) = number.checked_sub(self.grids.len()).and_then(|place| self.colors.get(place)) {
-            return BlockOrigin::PackedColors(colors);
+            return RegridBlockOrigin::PackedColors(colors);
         }
-        self.grids.get(number).and_then(Option::as_ref).map_or(BlockOrigin::AsIs, BlockOrigin::Even)
+        self.grids
+            .get(number)
+            .and_then(Option::as_ref)
+            .map_or(RegridBlockOrigin::AsIs, RegridBlockOrigin::Even)
     }
 }
 
