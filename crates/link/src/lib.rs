@@ -11,7 +11,7 @@
 //! # use wire::{ClientConfig, Priority, Result, ServerConfig, Urgency};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<()> {
-//! let (near, far) = corridor_link::local::pair();
+//! let (near, far) = corridor_link::carrier::local::pair();
 //! let (client, client_driver) = corridor_link::connect(near, ClientConfig::default())?;
 //! let (connection, server_driver) = corridor_link::serve(far, ServerConfig::default())?;
 //! let mut tasks = tokio::task::JoinSet::new();

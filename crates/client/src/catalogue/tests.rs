@@ -151,7 +151,7 @@ async fn times_that_cannot_be_told_by_one_clock_are_not_joined() {
     let catalogue = Catalogue::new(vec![entry("x", narrow(2000)), entry("y", narrow(2001))]).unwrap();
     let dataset = catalogue.describe().await.unwrap();
     assert_eq!(dataset.arrays.len(), 4);
-    assert!(dataset.warnings.concat().contains("`t` cannot be told"), "{:?}", dataset.warnings);
+    assert!(dataset.warnings.concat().contains("`t` cannot be converted"), "{:?}", dataset.warnings);
 }
 
 #[tokio::test]

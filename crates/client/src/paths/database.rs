@@ -351,7 +351,7 @@ mod tests {
         let room = PATH_BYTES_PER_HOUR / 2;
         one.spend(host(1), AT, BudgetChange::Bytes(room)).unwrap();
         let spent = other.spend(host(2), AT, BudgetChange::Bytes(1 << 20)).unwrap_err();
-        assert!(spent.to_string().contains("room again in 4 min"), "{spent}");
+        assert!(spent.to_string().contains("try again in 4 min"), "{spent}");
         let elsewhere = |n: u32| host(n * 256);
         for n in 1..8 {
             other.spend(elsewhere(n), AT, BudgetChange::Bytes(room)).unwrap();
