@@ -109,7 +109,7 @@ def test_files_left_out_are_counted_and_named_with_verbose(home, folder):
 
     warnings = [line for line in said().splitlines() if "left out" in line]
     assert len(warnings) == 2, warnings  # what is no data, and what is broken
-    assert "2 files or folders that are no data" in warnings[0] and "broken.nc" in warnings[1]
+    assert "2 files or folders that are not data" in warnings[0] and "broken.nc" in warnings[1]
     words = said("-v")
     for name in ("notes.txt", "out.npy", "broken.nc"):
         assert name in words
