@@ -368,7 +368,9 @@ fn check_ranks(view: &View, rank_group: Option<&RankGroup>, slabs: Option<&FilmS
         return Err(Error::unsupported("slabs cannot be made of a stereo pair; drop `slabs` or `stereo`"));
     }
     if rank_group.is_some() && slabs.is_some() {
-        return Err(Error::unsupported("several ranks cannot cast slabs: render them with one process, without `--ranks` or `mpirun`"));
+        return Err(Error::unsupported(
+            "several ranks cannot cast slabs: render them with one process, without `--ranks` or `mpirun`",
+        ));
     }
     if rank_group.is_some() && view.grids {
         return Err(Error::unsupported(
