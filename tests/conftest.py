@@ -8,8 +8,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-# Before netCDF4, which brings an HDF5 library of its own: plugins for filters then work only with the first one.
-import h5py  # noqa: F401
+# Before netCDF4, which brings an HDF5 library of its own and keeps filters of the other one from working.
+import hdf5plugin  # noqa: F401
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
