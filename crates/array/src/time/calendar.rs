@@ -299,8 +299,8 @@ impl TimeUnits {
         Some(format!("{date} {minutes}:{}", seconds_text(of_day)))
     }
 
-    /// Whether a value and the epoch lie where all programs agree on the dates of the calendar: from 15 October 1582 to the year
-    /// 9999 in those that are called Gregorian, of which some programs read the one as the other.
+    /// Whether all programs agree on the date of a value: in the standard and the proleptic Gregorian calendar, which some programs
+    /// confuse, the value and the epoch must not be before 15 October 1582, nor the value after the year 9999.
     pub(crate) fn is_agreed(&self, value: f64) -> bool {
         if !matches!(self.calendar, Calendar::Standard | Calendar::ProlepticGregorian) {
             return true;

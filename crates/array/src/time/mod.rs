@@ -1,6 +1,6 @@
 //! Dates of the times of files: numbers of `hours since 1900-01-01` and the like (CF conventions, section 4.4).
 //!
-//! Gregorian calendars give dates only since 1582, where all programs agree; earlier times stay numbers.
+//! Gregorian calendars give dates only since 1582, where all programs agree, until the year 9999; other times stay numbers.
 //! [`calendar`] has the arithmetic of all calendars.
 
 pub mod calendar;
@@ -8,8 +8,8 @@ pub mod calendar;
 use crate::time::calendar::TimeUnits;
 
 /// Formats a value in CF `units` as a date, with the time of day unless it is midnight, with as many parts as times `step` apart need (0
-/// if not known). Returns `None` for units that are not `UNIT since DATE`, for an unknown calendar, and for a date before 1582 or after
-/// 9999 in the standard calendar.
+/// if not known). Returns `None` for units that are not `UNIT since DATE`, for an unknown calendar, and, in Gregorian calendars, for a
+/// value or an epoch before 15 October 1582 and for a value after the year 9999.
 #[must_use]
 pub fn date(value: f64, step: f64, units: &str, calendar: &str) -> Option<String> {
     let time = TimeUnits::parse(units, calendar).ok().filter(|time| time.is_agreed(value))?;

@@ -9,11 +9,11 @@ use crate::ByteStore;
 
 /// Number of requests that are announced at a time, as soon as no more are left of those announced before: a disk has 64 to 128 in its
 /// queue for each storage thread.
-const TOLD_TOGETHER: usize = 64;
+const ANNOUNCED_TOGETHER: usize = 64;
 /// Largest request that is announced, bytes: larger ones keep a disk busy alone. So a thread is at most 8 MiB ahead.
 const MAX_REQUEST_BYTES: u64 = 64 << 10;
-/// Number of announced requests that are considered together.
-const LOOKED_AT: usize = 3;
+/// Number of requests of an announcement that are tested: the first, the middle and the last one.
+const TESTED_REQUESTS: usize = 3;
 /// Page size of the operating system's cache of files, bytes.
 const PAGE_BYTES: u64 = 4 << 10;
 
@@ -32,8 +32,8 @@ impl<R: Iterator<Item = Range<u64>>> ReadAhead<R> {
 
     /// The next request is about to be made.
     pub(crate) fn next(&mut self, store: &dyn ByteStore) {
-        if self.announced <= TOLD_TOGETHER {
-            let mut ranges: Vec<_> = self.coming.by_ref().take(TOLD_TOGETHER).collect();
+        if self.announced <= ANNOUNCED_TOGETHER {
+            let mut ranges: Vec<_> = self.coming.by_ref().take(ANNOUNCED_TOGETHER).collect();
             self.announced += ranges.len();
             ranges.retain(|range| range.end.saturating_sub(range.start) <= MAX_REQUEST_BYTES);
             if ranges.len() > 1 {
@@ -47,8 +47,8 @@ impl<R: Iterator<Item = Range<u64>>> ReadAhead<R> {
 /// Whether some of these bytes must be fetched first, by a test of a few of them.
 pub(crate) fn is_far(ranges: &[Range<u64>], is_in_memory: impl Fn(u64) -> bool) -> bool {
     let last = ranges.len().saturating_sub(1);
-    let looked_at = (0..LOOKED_AT).filter_map(|n| ranges.get(n * last / (LOOKED_AT - 1)));
-    looked_at.into_iter().any(|range| !is_in_memory(range.start))
+    let tested = (0..TESTED_REQUESTS).filter_map(|n| ranges.get(n * last / (TESTED_REQUESTS - 1)));
+    tested.into_iter().any(|range| !is_in_memory(range.start))
 }
 
 /// The pages that hold these bytes: neighbors in one stretch, in the order given.
@@ -108,10 +108,10 @@ mod tests {
             ahead.next(&store);
             let announced = store.0.lock().iter().map(Vec::len).sum::<usize>();
             assert!(
-                (made + 1..=made + 2 * TOLD_TOGETHER).contains(&announced),
+                (made + 1..=made + 2 * ANNOUNCED_TOGETHER).contains(&announced),
                 "{announced} told, {made} made"
             );
-            assert!(announced >= 1_000.min(made + TOLD_TOGETHER), "the disk has enough to do");
+            assert!(announced >= 1_000.min(made + ANNOUNCED_TOGETHER), "the disk has enough to do");
         }
         assert!(store.0.into_inner().into_iter().flatten().eq(requests(1_000, 4096)));
     }
@@ -137,7 +137,7 @@ mod tests {
             }
         };
         assert!(!is_far(&ranges, is_in_memory(u64::MAX)));
-        assert_eq!(*looks.lock(), LOOKED_AT);
+        assert_eq!(*looks.lock(), TESTED_REQUESTS);
         assert!(is_far(&ranges, is_in_memory(0)));
         assert!(is_far(&ranges, is_in_memory(6_200_000)), "the last ones are not");
         assert!(!is_far(&[], is_in_memory(0)));

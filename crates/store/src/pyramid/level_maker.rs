@@ -28,7 +28,8 @@ use crate::{OpenOptions, SideCache};
 pub const BLOCKS_AT_ONCE: usize = 4;
 /// Pieces of a wanted block that are made at a time; one piece of each block that it depends on.
 pub const PIECES_AT_ONCE: usize = 2;
-/// Most bytes of the finer box from which one piece of a block is made, unless it holds a single voxel.
+/// Most bytes of the finer box from which one piece of a block is made, unless the smallest piece (one voxel, or what one finer block
+/// covers) needs more.
 pub const PIECE_BYTES: usize = 1 << 20;
 
 /// Version of the way in which blocks are made: entries of the side cache of another version are not found.

@@ -148,7 +148,7 @@ fn grids(steps: &[(u64, FieldComponents)], item_bytes: usize) -> Result<Vec<Mesh
         MeshGrids::at_times(&cells, Centering::Cells, item_bytes).map_err(|_| error)
     })?;
     for (grids, (_, components)) in grids.iter_mut().zip(steps) {
-        grids.share(&components.ghosts);
+        grids.exclude_ghosts(&components.ghosts);
     }
     Ok(grids)
 }

@@ -64,7 +64,7 @@ pub(crate) fn open(index: Arc<FileBytes>, options: &OpenOptions) -> Result<Amr> 
     }
     let name = index.name();
     let mut amr = Amr::of_files(name.trim_end_matches(ENDING), "Enzo", files, fields);
-    amr.is_told_by(index);
+    amr.set_index(index);
     Ok(amr)
 }
 
@@ -76,7 +76,7 @@ struct EnzoGrid {
     file: String,
 }
 
-/// The grids of a text: lines `KEY = VALUES`, those of a grid after its `EnzoGrid = NUMBER`.
+/// The grids of a text: lines `KEY = VALUES`, those of a grid after its `Grid = NUMBER`.
 fn parse(text: &str) -> Result<Vec<EnzoGrid>> {
     let mut grids = Vec::new();
     let mut current: BTreeMap<&str, &str> = BTreeMap::new();

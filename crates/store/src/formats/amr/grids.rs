@@ -148,9 +148,9 @@ impl MeshGrids {
         Self { tiers: self.tiers.iter().map(tier).collect(), ..*self }
     }
 
-    /// Counts the ghost samples at the lower and the upper end of each axis of each grid, by the number of the grid: samples that belong
-    /// to other grids. If grids overlap, values are those of the owner.
-    pub(super) fn share(&mut self, ghosts: &[[[u64; 2]; 3]]) {
+    /// Excludes ghost samples from the parts that grids own: `ghosts` has their numbers at the lower and the upper end of each axis, by
+    /// the number of the grid. If grids overlap, values are those of the owner.
+    pub(super) fn exclude_ghosts(&mut self, ghosts: &[[[u64; 2]; 3]]) {
         for tier in &mut self.tiers {
             let own = |grid: &LatticeGrid| {
                 let [lower, upper] = [0, 1].map(|end| {

@@ -151,7 +151,7 @@ pub(crate) struct Amr {
     corners: Vec<Option<CornerLattice>>,
     /// Arrays after them.
     tables: Vec<GridTable>,
-    /// Index of the grids, whose file must stay unchanged.
+    /// File that lists the grids; it must stay unchanged.
     index: Option<Arc<FileBytes>>,
     /// Whether arrays after these are those of the only file.
     shows_stored: bool,
@@ -191,7 +191,7 @@ impl Amr {
     }
 
     /// Sets the file that lists the grids.
-    fn is_told_by(&mut self, index: Arc<FileBytes>) {
+    fn set_index(&mut self, index: Arc<FileBytes>) {
         let dataset = Arc::make_mut(&mut self.dataset);
         let identity = index.identity().into_iter().chain([dataset.id.0.to_le_bytes().to_vec()]);
         dataset.id = DatasetId::of(identity);

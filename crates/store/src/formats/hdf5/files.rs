@@ -29,7 +29,7 @@ pub(super) struct ObjectId {
 pub(super) enum LinkError {
     /// The target does not exist.
     Missing(String),
-    /// The target lies outside the exported folder, or cannot be read.
+    /// The target lies outside the exported folder or beyond a limit, or cannot be read.
     Refused(String),
 }
 

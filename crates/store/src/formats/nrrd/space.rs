@@ -20,7 +20,7 @@ pub(super) fn world(header: &NrrdHeader, kinds: &[AxisKind], axes: &[Axis]) -> d
         if let Some(direction) = &described.direction {
             along = padded(direction);
             if direction.iter().skip(3).any(|&v| v != 0.0) {
-                notes.push("directions of axes beyond the third one are ignored".to_owned());
+                notes.push("components of directions beyond the third axis of space are ignored".to_owned());
             }
         }
         for (row, (step, sign)) in map.0.iter_mut().zip(along.iter().zip(signs)) {

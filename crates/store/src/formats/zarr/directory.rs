@@ -47,7 +47,7 @@ impl StoredFile {
         self.unpacked_bytes.unwrap_or(self.size_bytes)
     }
 
-    /// Reads a range of bytes; compressed files are read by [`read_all`](Self::whole) only.
+    /// Reads a range of bytes; compressed files are read by [`read_all`](Self::read_all) only.
     ///
     /// # Errors
     /// `Unsupported` for a packed one; `Io`, `Stale`.
@@ -60,7 +60,7 @@ impl StoredFile {
         self.file.read_at(self.start + offset, into)
     }
 
-    /// Reads all bytes, if there are at most `limit`.
+    /// Reads all bytes, if there are at most `most`.
     ///
     /// # Errors
     /// `Corrupt`, also when there are more; `Io`, `Stale`.

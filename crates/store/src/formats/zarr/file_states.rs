@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::io::byte_store::FileStamp;
 
 /// Most files whose size and modification time are recorded while a store is open; about 5 MB.
-const MAX_NOTED: usize = 1 << 17;
+const MAX_RECORDED: usize = 1 << 17;
 
 /// Sizes and modification times of files as they were first found; `None` for files that did not exist.
 #[derive(Debug, Default)]
@@ -22,23 +22,23 @@ pub(super) struct FileStates {
 }
 
 impl FileStates {
-    /// Notes the state of a file, or compares it with the one noted before.
+    /// Records the state of a file, or compares it with the recorded one.
     ///
     /// # Errors
-    /// `Stale` when they differ, and ever after.
+    /// `Stale` if they differ, and in every later call for any file.
     pub(super) fn record(&self, key: &str, stamp: Option<FileStamp>) -> Result<()> {
         let mut recorded = self.recorded.lock();
         let hash = xxh3_64(key.as_bytes());
         match recorded.get(&hash) {
             Some(before) if *before != stamp => self.has_changed.store(true, Ordering::Relaxed),
             Some(_) => {}
-            None if recorded.len() < MAX_NOTED => drop(recorded.insert(hash, stamp)),
+            None if recorded.len() < MAX_RECORDED => drop(recorded.insert(hash, stamp)),
             None => {}
         }
         if self.has_changed.load(Ordering::Relaxed) {
             return Err(Error::new(
                 ErrorKind::Stale,
-                format!("chunks of the store have changed; open it again (first changed chunk: `{key}`)"),
+                format!("chunks of the store have changed; open it again (found when `{key}` was read)"),
             ));
         }
         Ok(())

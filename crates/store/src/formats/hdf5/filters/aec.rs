@@ -8,7 +8,7 @@ use array::{Error, Result};
 
 /// Zero blocks coded as the rest of a segment of this many blocks.
 const SEGMENT_BLOCKS: usize = 64;
-/// Code for the remaining blocks of a segment being zero.
+/// Count of zero blocks that stands for all remaining blocks of a segment.
 const REST_OF_SEGMENT: usize = 5;
 /// Largest code of a pair of samples (second-extension option).
 const MAX_PAIR: u64 = 90;
