@@ -1,7 +1,6 @@
 //! Table of the formats: adding one is a module `formats/NAME` and one entry here.
 //!
-//! `formats::open` tries the entries in this order, and `formats::recognize` tests the same entries without opening
-//! anything.
+//! `formats::open` tests the entries in this order, and `formats::recognize` tests the same entries without opening the data.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use array::Result;
 use crate::formats::{amr, hdf5, mgh, netcdf3, nifti, npy, nrrd, raw, zarr};
 use crate::{FileBytes, Format, OpenOptions};
 
-/// Bytes of a file that the signature tests are given.
+/// Bytes at the beginning of a file in which the signature tests search.
 pub(crate) const HEAD_BYTES: usize = 64 << 10;
 
 /// Opens a file of one format.
@@ -49,7 +48,7 @@ pub(crate) const FILE_FORMATS: &[FileFormat] = &[
     FileFormat {
         name: "HDF5",
         listed: &["HDF5"],
-        recognizes: |head| hdf5::recognizes(head, ""),
+        recognizes: hdf5::recognizes,
         endings: &[".h5", ".hdf5", ".he5", ".nc4"],
         open: |file, options| Ok(amr::over(Arc::new(hdf5::open(file, options)?))),
     },
@@ -138,7 +137,7 @@ pub(crate) fn format_of_head(head: &[u8]) -> Option<&'static FileFormat> {
     FILE_FORMATS.iter().find(|format| (format.recognizes)(head))
 }
 
-/// Returns the first format of files that the name of a file ends as.
+/// Returns the first format of files that has the ending of the name of a file.
 pub(crate) fn format_of_name(path: &Path) -> Option<&'static FileFormat> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     FILE_FORMATS.iter().find(|format| format.endings.iter().any(|ending| name.ends_with(ending)))

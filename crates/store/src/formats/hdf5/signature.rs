@@ -18,10 +18,9 @@ pub(super) fn is_in_swmr(file: &FileBytes) -> bool {
     is_read && head.starts_with(SIGNATURE) && head[8] >= SWMR_VERSION && head[11] & SWMR_WRITE != 0
 }
 
-/// Whether these first bytes, or else this name, are of an HDF5 file.
-pub(crate) fn recognizes(head: &[u8], name: &str) -> bool {
+/// Whether these first bytes are of an HDF5 file.
+pub(crate) fn recognizes(head: &[u8]) -> bool {
     PLACES.iter().any(|&at| head.get(at..).is_some_and(|rest| rest.starts_with(SIGNATURE)))
-        || [".h5", ".hdf5", ".he5", ".nc4"].iter().any(|ending| name.ends_with(ending))
 }
 
 #[cfg(test)]

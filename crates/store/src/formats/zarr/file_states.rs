@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::io::byte_store::FileStamp;
 
 /// Most files whose size and modification time are recorded while a store is open; about 5 MB.
-const MAX_RECORDED: usize = 1 << 17;
+const MAX_RECORDED_FILES: usize = 1 << 17;
 
 /// Sizes and modification times of files as they were first found; `None` for files that did not exist.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl FileStates {
         match recorded.get(&hash) {
             Some(before) if *before != stamp => self.has_changed.store(true, Ordering::Relaxed),
             Some(_) => {}
-            None if recorded.len() < MAX_RECORDED => drop(recorded.insert(hash, stamp)),
+            None if recorded.len() < MAX_RECORDED_FILES => drop(recorded.insert(hash, stamp)),
             None => {}
         }
         if self.has_changed.load(Ordering::Relaxed) {

@@ -37,7 +37,7 @@ const MAX_FILTER_PARAMETERS: usize = 32;
 /// Largest element whose fill value is kept, bytes: the description of an HDF5 file holds one for each data set.
 const MAX_ELEMENT_BYTES: u64 = MAX_TEXT_BYTES;
 /// The largest size of an axis that may grow without end.
-pub(super) const UNLIMITED: u64 = u64::MAX;
+pub(in super::super) const UNLIMITED: u64 = u64::MAX;
 /// One byte of a text.
 const BYTE: DType = DType::native(ElementType::U8);
 /// Address of data without storage in the file (`HADDR_UNDEF`).

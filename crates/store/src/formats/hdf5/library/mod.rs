@@ -21,7 +21,7 @@ mod mappings;
 pub(super) use attribute::AttributeValue;
 pub(super) use chunks::ChunkLocation;
 pub use create::{NewHdf5, create_hdf5};
-pub(super) use dataset::{DatasetInfo, DatasetLayout, PipelineFilter, TextForm, trim_text};
+pub(super) use dataset::{DatasetInfo, DatasetLayout, PipelineFilter, TextForm, UNLIMITED, trim_text};
 pub(super) use datatype::{CompoundMember, Datatype, TextEnd};
 pub(super) use file::{GroupLink, Hdf5File, LinkTarget, Object, ObjectKind, ObjectToken};
 pub(super) use mappings::{DataspaceSelection, HyperslabAxis, VirtualMapping};

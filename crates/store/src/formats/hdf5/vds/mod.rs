@@ -13,7 +13,7 @@ use array::Error;
 pub(super) use self::read::read_parts;
 use super::files::{LinkError, LinkedFiles, ObjectId};
 use super::library::{
-    DatasetInfo, DatasetLayout, DataspaceSelection, Datatype, HyperslabAxis, VirtualMapping,
+    DatasetInfo, DatasetLayout, DataspaceSelection, Datatype, HyperslabAxis, UNLIMITED, VirtualMapping,
 };
 use super::links;
 
@@ -21,8 +21,6 @@ use super::links;
 pub(super) const MAX_SOURCES: usize = 16_384;
 /// Deepest nesting of virtual data sets as sources of virtual data sets.
 const MAX_VIRTUAL_DEPTH: usize = 8;
-/// Length of axes that follow their sources.
-const UNLIMITED: u64 = u64::MAX;
 
 /// Source data set of virtual data sets.
 #[derive(Clone, Debug, PartialEq)]
