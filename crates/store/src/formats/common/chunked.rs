@@ -45,6 +45,17 @@ impl ChunkPart<'_> {
     }
 }
 
+/// Returns the position in a grid with this number, C order.
+pub(crate) fn grid_position(number: u64, grid: &[u64]) -> Vec<u64> {
+    let mut rest = number;
+    let mut position = vec![0; grid.len()];
+    for (index, &size) in position.iter_mut().zip(grid).rev() {
+        *index = rest % size.max(1);
+        rest /= size.max(1);
+    }
+    position
+}
+
 /// Returns the position in the grid of the chunk of `chunk` elements that a selection covers exactly.
 pub(crate) fn whole_chunk(selection: &Selection, chunk: &[u64]) -> Option<Vec<u64>> {
     let axes = selection.ranges().iter().zip(chunk);

@@ -7,6 +7,7 @@ use array::{Error, Result};
 
 use super::library::{ChunkLocation, Object};
 use crate::CancelFlag;
+use crate::formats::common::chunked::grid_position;
 
 /// Most chunks of one HDF5 data set whose locations are kept in memory (40 bytes each); with more, each chunk is looked up.
 const MAX_LISTED_CHUNKS: usize = 2 << 20;
@@ -79,10 +80,9 @@ impl ChunkIndex {
 
     /// Compares entries of a sorted list with the look-up of the library.
     fn agrees(&self, listed: &[(u64, ChunkLocation)], object: &Object) -> Result<bool> {
-        let same = |number: u64, told: Option<ChunkLocation>| -> Result<bool> {
-            let Some(position) = self.position(number) else { return Ok(false) };
-            match object.chunk_place(&position, &self.chunk) {
-                Ok(found) => Ok(found == told),
+        let same = |number: u64, expected: Option<ChunkLocation>| -> Result<bool> {
+            match object.chunk_place(&grid_position(number, &self.grid), &self.chunk) {
+                Ok(found) => Ok(found == expected),
                 // Damage of one chunk is reported when it is read.
                 Err(e) if e.kind() == array::ErrorKind::Corrupt => Ok(true),
                 Err(e) => Err(e),
@@ -107,16 +107,6 @@ impl ChunkIndex {
     /// Number of the chunk at `position`, C order over the grid.
     pub(super) fn number(&self, position: &[u64]) -> u64 {
         position.iter().zip(&self.grid).fold(0, |n, (&p, &count)| n.saturating_mul(count).saturating_add(p))
-    }
-
-    fn position(&self, number: u64) -> Option<Vec<u64>> {
-        let mut rest = number;
-        let mut position = vec![0; self.grid.len()];
-        for (p, count) in position.iter_mut().zip(&self.grid).rev() {
-            *p = rest.checked_rem(*count)?;
-            rest /= count;
-        }
-        Some(position)
     }
 
     /// Returns the location of the chunk at `position`; `None` if it was never written.

@@ -44,19 +44,3 @@ impl FileStates {
         Ok(())
     }
 }
-
-/// Returns position number `number` of a grid, C order.
-pub(super) fn at(number: u64, grid: &[u64]) -> Vec<u64> {
-    let mut rest = number;
-    let mut place: Vec<u64> = grid
-        .iter()
-        .rev()
-        .map(|&size| {
-            let index = rest % size.max(1);
-            rest /= size.max(1);
-            index
-        })
-        .collect();
-    place.reverse();
-    place
-}

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::nested::NestedShards;
+use super::nested::{NestedShards, element_count};
 use super::packing::{name, unshuffled};
 use super::transpose::{in_c_order, permuted};
 
@@ -64,7 +64,7 @@ impl ElementForm {
     }
 
     /// Bytes of one element of the result.
-    fn given_bytes(&self) -> usize {
+    fn output_bytes(&self) -> usize {
         self.text_bytes().unwrap_or_else(|| self.dtype().size_bytes())
     }
 }
@@ -271,7 +271,7 @@ enum ElementFilter {
 pub(super) struct FilterChain {
     /// Element type as stored.
     form: ElementForm,
-    /// Type of the elements as they are given: of version 3 in the host's order.
+    /// Element type of the result; in version 3 in the byte order of the host.
     dtype: DType,
     /// Filters in the order in which they are undone.
     filters: Vec<ElementFilter>,
@@ -279,7 +279,7 @@ pub(super) struct FilterChain {
     order: Option<Vec<usize>>,
     /// Fill value as an element of the result.
     fill: Vec<u8>,
-    /// Shards within the chunk, where there are.
+    /// Shards within the chunk, if there are any.
     nested: Option<Box<NestedShards>>,
 }
 
@@ -297,7 +297,7 @@ impl FilterChain {
         Ok(Self { dtype: form.dtype(), form, filters, order, fill, nested: None })
     }
 
-    /// Makes the chain of the codecs that are left of a chunk of version 3 of `shape` elements, which is in `depth` shards.
+    /// Makes the chain of the remaining codecs of a chunk of version 3 of `shape` elements, which lies in `depth` nested shards.
     ///
     /// # Errors
     /// `Unsupported`, naming a codec.
@@ -344,12 +344,12 @@ impl FilterChain {
         Ok(Self { form, dtype, filters, order, fill, nested })
     }
 
-    /// Type of the elements as they are given.
+    /// Element type of the result.
     pub(super) fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Whether numbers are stored as they are given.
+    /// Whether the file has the elements in the form and order of the result.
     pub(super) fn is_plain(&self) -> bool {
         self.form == ElementForm::Number(self.dtype)
             && self.filters.is_empty()
@@ -357,7 +357,7 @@ impl FilterChain {
             && self.nested.is_none()
     }
 
-    /// Depth of the shards within a chunk.
+    /// Depth of the nested shards in a chunk.
     pub(super) fn depth(&self) -> u64 {
         self.nested.as_ref().map_or(0, |nested| 1 + nested.chain().depth())
     }
@@ -379,7 +379,7 @@ impl FilterChain {
         }
     }
 
-    /// Most bytes of a chunk of `count` elements in the file, before compression; `None` for variable-length strings.
+    /// Most bytes of a chunk of `elements` elements in the file, before compression; `None` for variable-length strings.
     pub(super) fn stored_bytes(&self, elements: usize) -> Option<usize> {
         let own = self.form.item_bytes()?.checked_mul(elements)?;
         if let Some(nested) = &self.nested {
@@ -393,7 +393,7 @@ impl FilterChain {
         })
     }
 
-    /// The texts of a chunk of texts of any length.
+    /// Splits a chunk of variable-length strings.
     ///
     /// # Errors
     /// `Corrupt`.
@@ -414,13 +414,13 @@ impl FilterChain {
         Ok(texts)
     }
 
-    /// The elements of a chunk of `shape`, C order, as they are given.
+    /// Decodes a chunk of `shape` elements to C order.
     ///
     /// # Errors
-    /// `Corrupt` when there are not as many as the chunk has.
+    /// `Corrupt` if the number of elements is wrong.
     pub(super) fn undo(&self, stored: Vec<u8>, shape: &[u64]) -> Result<Vec<u8>> {
-        let elements = shape.iter().try_fold(1usize, |n, &s| n.checked_mul(usize::try_from(s).ok()?));
-        let elements = elements.ok_or_else(|| Error::too_large("a chunk larger than the memory"))?;
+        let elements =
+            element_count(shape).ok_or_else(|| Error::too_large("a chunk larger than the memory"))?;
         let mut bytes = stored;
         if let Some(nested) = &self.nested {
             bytes = nested.undo(&bytes, &permuted(shape, self.order.as_deref()))?;
@@ -441,7 +441,7 @@ impl FilterChain {
             }
         }
         match &self.order {
-            Some(order) => Ok(in_c_order(&bytes, shape, order, self.form.given_bytes())),
+            Some(order) => Ok(in_c_order(&bytes, shape, order, self.form.output_bytes())),
             None => Ok(bytes),
         }
     }
@@ -687,7 +687,7 @@ fn fill(value: Option<&Value>, form: &ElementForm, is_v2: bool) -> Result<Vec<u8
     match form {
         ElementForm::Variable(0) => {}
         _ => out.resize(
-            form.given_bytes().max(if matches!(form, ElementForm::Variable(_)) { out.len() } else { 0 }),
+            form.output_bytes().max(if matches!(form, ElementForm::Variable(_)) { out.len() } else { 0 }),
             0,
         ),
     }

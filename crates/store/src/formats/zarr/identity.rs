@@ -12,8 +12,8 @@
 use array::Result;
 
 use super::directory::Directory;
-use super::file_states::at;
 use super::stored::ZarrArray;
+use crate::formats::common::chunked::grid_position;
 use crate::io::byte_store::FileStamp;
 
 /// Most files or folders of a Zarr store whose state is checked when it is opened: a few milliseconds on a local disk.
@@ -34,7 +34,8 @@ pub(super) fn identity(directory: &Directory, arrays: &[ZarrArray]) -> Result<Ve
     };
     if sum(&mut arrays.iter().map(|array| count(array.files()))) <= MAX_LOOKS {
         for array in arrays {
-            (0..count(array.files())).try_for_each(|number| look(&array.key(&at(number, array.files()))))?;
+            (0..count(array.files()))
+                .try_for_each(|number| look(&array.key(&grid_position(number, array.files()))))?;
         }
         return Ok(identity);
     }
@@ -45,7 +46,7 @@ pub(super) fn identity(directory: &Directory, arrays: &[ZarrArray]) -> Result<Ve
     for (array, grid) in arrays.iter().zip(&grids) {
         let mut number = skip;
         while number < count(grid) {
-            look(folder(&array.key(&at(number, grid))))?;
+            look(folder(&array.key(&grid_position(number, grid))))?;
             number = number.saturating_add(step);
         }
         skip = number - count(grid);

@@ -10,13 +10,12 @@ use array::{DType, Error, MAX_TEXT_BYTES, MAX_TEXT_ELEMENTS, PackedChunk, Region
 use serde_json::Value;
 
 use super::directory::{Directory, FileRange};
-use super::file_states::at;
 use super::filters::{self, ElementForm, ElementReading, FilterChain};
 use super::nodes::{NodeKind, chunk_sizes, listed, sizes};
 use super::packing::{BytesCodecs, name};
 use super::shards::Sharding;
 use crate::cache::chunk_cache::{ChunkStore, DecodedChunk};
-use crate::formats::common::chunked::{ChunkPart, fill, for_each_chunk, whole_chunk};
+use crate::formats::common::chunked::{ChunkPart, fill, for_each_chunk, grid_position, whole_chunk};
 use crate::schedule::scratch::MAX_CHUNK_BYTES;
 use crate::{CancelFlag, Scratch};
 
@@ -32,8 +31,6 @@ pub(super) struct ZarrArray {
     shape: Vec<u64>,
     /// Elements per axis of the unit that is decoded at once.
     pub(super) chunk: Vec<u64>,
-    /// Elements per axis of the unit that is decoded at once, without the axis of bytes of strings.
-    chunk_shape: Vec<u64>,
     /// Files per axis, of chunks or shards.
     files: Vec<u64>,
     codecs: ChunkCodecs,
@@ -93,13 +90,12 @@ impl ZarrArray {
             files: shape.iter().zip(&outer).map(|(&n, &chunk)| n.div_ceil(chunk)).collect(),
             shape,
             chunk: codecs.chunk.clone(),
-            chunk_shape: codecs.chunk.clone(),
             fill: Vec::new(),
             codecs,
         })
     }
 
-    /// Takes the fill value, and the bytes of texts as another axis.
+    /// Sets the fill value, and adds the bytes of strings as an axis.
     fn take_texts(&mut self, scratch: &Scratch, text_chunks: &mut u64) -> Result<()> {
         guarded(|| self.measure_texts(scratch, text_chunks))?;
         let chain = &self.codecs.chain;
@@ -111,7 +107,7 @@ impl ZarrArray {
         Ok(())
     }
 
-    /// Reads all texts that have lengths of their own, for the longest.
+    /// Finds the longest of variable-length strings by reading all of them.
     fn measure_texts(&mut self, scratch: &Scratch, text_chunks: &mut u64) -> Result<()> {
         let ChunkCodecs { chain, packing, .. } = &self.codecs;
         if !matches!(chain.form(), ElementForm::Variable(_)) {
@@ -132,10 +128,10 @@ impl ZarrArray {
         let mut longest = chain.fill().len();
         let cancel = CancelFlag::default();
         for number in 0..chunks {
-            let Some(place) = self.place(&at(number, &grid), MAX_TEXT_BYTES)? else { continue };
+            let Some(place) = self.place(&grid_position(number, &grid), MAX_TEXT_BYTES)? else { continue };
             let _room = scratch.reserve(0, place.size_bytes, &cancel)?;
             let (stored, few) = (place.read()?, place.size_bytes.saturating_mul(16).max(64 << 10));
-            // Rarely more than that; then as much as there may be.
+            // Few chunks are larger; for them, the limit is reserved.
             let unpack = |most: u64| {
                 let room = scratch.reserve(0, most, &cancel)?;
                 let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -160,7 +156,7 @@ impl ZarrArray {
 
     /// Whether elements are texts, whose bytes are the last axis.
     pub(super) fn is_text(&self) -> bool {
-        self.shape.len() > self.chunk_shape.len()
+        self.shape.len() > self.codecs.chunk.len()
     }
 
     /// Files per axis, of chunks or shards, written or not.
@@ -198,7 +194,7 @@ impl ZarrArray {
         })
     }
 
-    /// The stored bytes of a whole chunk that others can undo.
+    /// Returns the stored bytes of a whole chunk, if clients can decompress them.
     ///
     /// # Errors
     /// Errors of [`read`](Self::read).
@@ -218,7 +214,7 @@ impl ZarrArray {
     fn place(&self, position: &[u64], chunk_bytes: u64) -> Result<Option<FileRange>> {
         let most = most_encoded_bytes(chunk_bytes);
         // The bytes of texts are no axis of the file.
-        let position = &position[..self.chunk_shape.len()];
+        let position = &position[..self.codecs.chunk.len()];
         match &self.codecs.shards {
             Some(shards) => {
                 let (shard, number) = shards.place(position);
@@ -228,12 +224,12 @@ impl ZarrArray {
         }
     }
 
-    /// A chunk that was never written is kept as no bytes at all.
+    /// Copies a part of a chunk; a chunk that was never written has no bytes, and its elements are the fill value.
     fn copy(&self, bytes: &[u8], part: &ChunkPart<'_>, into: Region) -> Result<()> {
         if bytes.is_empty() { fill(into, &self.fill) } else { part.copy(bytes, &self.chunk, into) }
     }
 
-    /// A chunk that was never written: no bytes at all; of texts, whose fill is more than one element, all of them.
+    /// Makes a chunk that was never written: without bytes, except for strings with a fill value, which is longer than one element.
     fn missing(&self, size: usize, store: &ChunkStore, cancel: &CancelFlag) -> Result<DecodedChunk> {
         if !self.is_text() || self.fill.iter().all(|&byte| byte == 0) {
             return Ok(DecodedChunk::default());
@@ -242,22 +238,22 @@ impl ZarrArray {
         Ok(DecodedChunk::new(self.fill.iter().copied().cycle().take(size).collect(), room))
     }
 
-    /// Most bytes of a chunk before it was packed.
+    /// Most bytes of a chunk before compression.
     fn stored_bytes(&self, chunk_bytes: usize) -> usize {
-        let elements = self.chunk_shape.iter().fold(1u64, |n, &s| n.saturating_mul(s));
+        let elements = self.codecs.chunk.iter().fold(1u64, |n, &s| n.saturating_mul(s));
         let elements = usize::try_from(elements).unwrap_or(usize::MAX);
-        // Texts have their lengths before them.
+        // Strings have their lengths before them.
         let stored = self.codecs.chain.stored_bytes(elements);
         stored.unwrap_or_else(|| chunk_bytes.saturating_add(4 * elements + 4))
     }
 
-    /// C order over the grid.
+    /// Number of a chunk, C order over the grid.
     fn linear(&self, position: &[u64]) -> u64 {
         let axes = position.iter().zip(&self.chunk).zip(self.shape());
         axes.fold(0, |n, ((&p, &c), &s)| n.saturating_mul(s.div_ceil(c)).saturating_add(p))
     }
 
-    /// The elements of a chunk as stored; empty when it does not exist.
+    /// Decodes a chunk; see `missing` for one that does not exist.
     fn decode(
         &self,
         position: &[u64],
@@ -271,10 +267,10 @@ impl ZarrArray {
             return self.missing(size, store, cancel);
         };
         let needed_bytes = packing.needed_bytes(place.size_bytes, stored_bytes.max(size) as u64);
-        // Shards within a chunk are put together beside it.
+        // Each level of nested shards is assembled in memory of its own.
         let needed_bytes = needed_bytes.saturating_add(chain.depth().saturating_mul(size as u64));
         let room = store.scratch().reserve(size as u64, needed_bytes, cancel)?;
-        let bytes = chain.undo(packing.undo(place.read()?, stored_bytes)?, &self.chunk_shape)?;
+        let bytes = chain.undo(packing.undo(place.read()?, stored_bytes)?, &self.codecs.chunk)?;
         Ok(DecodedChunk::new(bytes, room))
     }
 }
@@ -301,11 +297,11 @@ fn most_encoded_bytes(chunk_bytes: u64) -> u64 {
 /// Sizes along the axes of an array.
 fn shape(document: &Value) -> Result<Vec<u64>> {
     let shape = sizes(document.get("shape"))?;
-    // Texts get one more.
+    // Strings get one more.
     if shape.len() >= array::MAX_AXES {
         return Err(Error::unsupported(format!("array of {} axes", shape.len())));
     }
-    // Before all chunks of the store are counted.
+    // Checked before all chunks of the store are counted.
     let elements = shape.iter().try_fold(1u64, |n, &size| n.checked_mul(size));
     if elements.is_none_or(|n| n > i64::MAX as u64) {
         return Err(Error::too_large(format!("shape {shape:?} exceeds 2^63 elements")));
@@ -319,7 +315,7 @@ struct ChunkKeys {
     /// Prefix of keys: the path of the array with a slash, empty at the root; in version 3 followed by `c`.
     before: String,
     separator: char,
-    /// Key of the only chunk of an array without axes, behind the path.
+    /// Key of the only chunk of an array without axes, after the path.
     alone: &'static str,
 }
 
@@ -367,13 +363,13 @@ impl ChunkKeys {
 /// Codecs of the chunks of an array.
 #[derive(Debug)]
 struct ChunkCodecs {
-    /// Elements per axis of the unit that is decoded at once.
+    /// Elements per axis of the unit that is decoded at once, without the axis of bytes of strings.
     chunk: Vec<u64>,
     /// Sharding of the files, if each of them holds many chunks.
     shards: Option<Sharding>,
-    /// Last codecs of the chunks.
+    /// Bytes-to-bytes codecs of the chunks, the last ones of the chain.
     packing: BytesCodecs,
-    /// The codecs before.
+    /// Codecs before these.
     chain: FilterChain,
 }
 
