@@ -160,10 +160,10 @@ impl Error {
     /// assert_eq!(missing.context("open `x`").context("serve").to_string(), "serve: open `x`: no such file");
     /// ```
     #[must_use]
-    pub fn context(mut self, place: impl Into<String>) -> Self {
-        let place = cut(place.into());
-        if self.0.context.len() < Self::MAX_CONTEXT && self.0.context.last() != Some(&place) {
-            self.0.context.push(place);
+    pub fn context(mut self, operation: impl Into<String>) -> Self {
+        let operation = cut(operation.into());
+        if self.0.context.len() < Self::MAX_CONTEXT && self.0.context.last() != Some(&operation) {
+            self.0.context.push(operation);
         }
         self
     }

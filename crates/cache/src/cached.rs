@@ -124,7 +124,7 @@ impl Cached {
         let item_bytes = array.dtype.size_bytes();
         let pieces = BlockParts::new(&request.selection, level, item_bytes, into)?;
         for (piece, block) in pieces.zip(&blocks) {
-            piece.land(block, level, item_bytes)?;
+            piece.copy_from(block, level, item_bytes)?;
         }
         Ok(None)
     }

@@ -325,7 +325,7 @@ impl<V: SharedValue> CacheTable<V> {
         }
     }
 
-    /// A block that was evicted but is still held somewhere need not be asked for again.
+    /// Takes back an evicted block that still has a holder, so that it is not requested again.
     fn revive(&mut self, key: BlockKey) {
         let now = self.tick();
         let Some(entry) = self.entries.get_mut(&key) else { return };

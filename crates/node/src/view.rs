@@ -46,7 +46,7 @@ pub async fn start(
     let memory_bytes = options.context.budget.render;
     let resources = DrawResources::open(device, memory_bytes).await?;
     let worked = Arc::clone(&export);
-    let work = Arc::new(move |task| worked.open_stack().and_then(|stack| stack.work.share(task)));
+    let work = Arc::new(move |task| worked.open_stack().and_then(|stack| stack.work.progress(task)));
     // Each rank opens the file itself.
     let has_ranks = ranks.is_some();
     let session = match ranks {

@@ -30,7 +30,7 @@ impl CancelFlag {
     /// Checks whether the work is still wanted.
     ///
     /// # Errors
-    /// `Cancelled` once withdrawn.
+    /// `Cancelled` once [`cancel`](Self::cancel) was called.
     pub fn check(&self) -> Result<()> {
         if self.0.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
     }
@@ -38,7 +38,7 @@ impl CancelFlag {
     /// Waits for a lock until the work is cancelled.
     ///
     /// # Errors
-    /// `Cancelled` once withdrawn.
+    /// `Cancelled` once [`cancel`](Self::cancel) was called.
     pub(crate) fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> Result<MutexGuard<'a, T>> {
         loop {
             self.check()?;
@@ -86,7 +86,7 @@ pub trait Format: Send + Sync + 'static {
         None
     }
 
-    /// The stored bytes of a selection that is one whole chunk of a stored level, packed in a way that others can undo; see
+    /// Returns the stored bytes of a selection that is one whole compressed chunk of a stored level, if clients can decompress it; see
     /// [`array::Source::packed`]. Blocking. The selection has been checked.
     ///
     /// # Errors

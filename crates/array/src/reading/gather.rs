@@ -61,7 +61,7 @@ pub fn gather(source: Arc<dyn Source>, request: ReadRequest, into: Region) -> Bo
                 return Err(Error::internal("a source ended its stream without answering every want"));
             };
             if let Some((piece, _)) = waiting.remove(&answer.key) {
-                piece.land(&*answer.result?, level, array.dtype.size_bytes())?;
+                piece.copy_from(&*answer.result?, level, array.dtype.size_bytes())?;
             }
         }
     })
@@ -103,7 +103,7 @@ impl BlockPart {
     ///
     /// # Errors
     /// `NotFound` if the block is not covered, `Corrupt` if its size differs from that of its level.
-    pub fn land(mut self, block: &Block, level: &Level, item_bytes: usize) -> Result<()> {
+    pub fn copy_from(mut self, block: &Block, level: &Level, item_bytes: usize) -> Result<()> {
         let Content::Data { bytes, .. } = &block.content else {
             return Err(Error::new(
                 ErrorKind::NotFound,

@@ -35,7 +35,7 @@ pub struct LongWork(Arc<Mutex<BTreeMap<LongTask, WorkProgress>>>);
 impl LongWork {
     /// Returns the progress of a task; `None` while it is not running.
     #[must_use]
-    pub fn share(&self, task: LongTask) -> Option<WorkProgress> {
+    pub fn progress(&self, task: LongTask) -> Option<WorkProgress> {
         self.with(|tasks| tasks.get(&task).copied())
     }
 
@@ -65,14 +65,14 @@ mod tests {
         let seen = work.clone();
         work.set(LongTask::Levels { array: 1 }, 3, 8);
         work.set(LongTask::Indexing, 9, 5);
-        assert_eq!(seen.share(LongTask::Levels { array: 1 }), Some(WorkProgress { done: 3, total: 8 }));
-        assert_eq!(seen.share(LongTask::Levels { array: 0 }), None);
+        assert_eq!(seen.progress(LongTask::Levels { array: 1 }), Some(WorkProgress { done: 3, total: 8 }));
+        assert_eq!(seen.progress(LongTask::Levels { array: 0 }), None);
         assert_eq!(
-            seen.share(LongTask::Indexing),
+            seen.progress(LongTask::Indexing),
             Some(WorkProgress { done: 5, total: 5 }),
             "never more than all"
         );
         work.end(LongTask::Indexing);
-        assert_eq!(seen.share(LongTask::Indexing), None);
+        assert_eq!(seen.progress(LongTask::Indexing), None);
     }
 }

@@ -22,14 +22,14 @@ const LEAST_KEPT_BYTES: usize = 32 << 10;
 pub(crate) struct DecodedChunk {
     bytes: Vec<u8>,
     /// Released after the bytes: fields are dropped in order.
-    _room: Option<ScratchReservation>,
+    _reservation: Option<ScratchReservation>,
 }
 
 impl DecodedChunk {
-    /// Combines decoded `bytes` with their reservation `room`, which shrinks to their length.
-    pub(crate) fn new(bytes: Vec<u8>, mut room: ScratchReservation) -> Self {
-        room.shrink_to(bytes.len() as u64);
-        Self { bytes, _room: Some(room) }
+    /// Combines decoded `bytes` with their reservation, which shrinks to their length.
+    pub(crate) fn new(bytes: Vec<u8>, mut reservation: ScratchReservation) -> Self {
+        reservation.shrink_to(bytes.len() as u64);
+        Self { bytes, _reservation: Some(reservation) }
     }
 }
 

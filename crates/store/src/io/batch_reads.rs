@@ -16,7 +16,7 @@ use futures::stream::{self, StreamExt};
 use crate::io::byte_store::Unchecked;
 use crate::io::read_ahead::ReadAhead;
 use crate::io::window::{FileWindow, FlatSource};
-use crate::schedule::jobs::WithdrawOnDrop;
+use crate::schedule::jobs::CancelWorkOnDrop;
 use crate::schedule::read_pieces::PIECE_COST;
 use crate::schedule::workers::{QueuePermit, WorkerJob, Workers};
 use crate::{ByteStore, CancelFlag, Format};
@@ -36,7 +36,7 @@ pub(crate) struct SmallRead {
 
 /// Makes reads that fit their array; dropping the stream cancels the rest.
 pub(crate) fn read_together(format: &Arc<dyn Format>, reads: Vec<SmallRead>) -> ReadEnds {
-    let withdraw = WithdrawOnDrop(CancelFlag::default());
+    let withdraw = CancelWorkOnDrop(CancelFlag::default());
     // A job reports at least one read whenever it yields its thread.
     let (sender, ends) = mpsc::channel(reads.len());
     let jobs: Vec<SmallReadBatch> = in_jobs(reads)

@@ -29,7 +29,7 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 pub struct IoCounts {
     /// Reads by position.
     pub requests: u64,
-    /// Bytes they asked for.
+    /// Requested bytes.
     pub bytes: u64,
 }
 
@@ -71,7 +71,7 @@ pub trait ByteStore: Send + Sync + 'static {
     fn size_bytes(&self) -> u64;
 
     /// Returns long work that must be done once before anything can be read; `None` when there is none or it
-    /// is done. All callers share the same work; it is withdrawn when all of them have dropped it. It begins
+    /// is done. All callers share the same work; it is cancelled when all of them have dropped it. It begins
     /// when it is polled. A read without it does the work first, on the reader's thread.
     fn prepare(&self, _priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {
         None
@@ -314,7 +314,7 @@ impl FileBytes {
         true
     }
 
-    /// Fills `into` from `offset` on, in one request, which nothing withdraws.
+    /// Fills `into` from `offset` on, in one request, which cannot be cancelled.
     ///
     /// # Errors
     /// Errors of [`ByteStore::read_at`].

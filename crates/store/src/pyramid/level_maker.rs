@@ -251,7 +251,7 @@ impl LevelMaker {
             let key = BlockKey { index: piece.index, ..level };
             let block = self.made(plan, key, BlockWaiter::Block(Arc::downgrade(interest))).await?;
             let _held = self.in_hand.hold(block.size_bytes());
-            piece.land(&block, info, item_bytes)?;
+            piece.copy_from(&block, info, item_bytes)?;
         }
         Ok(())
     }

@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn blocks_count_once_and_only_work_under_way_is_told() {
         let work = LongWork::default();
-        let share = || work.share(LongTask::Levels { array: 2 });
+        let share = || work.progress(LongTask::Levels { array: 2 });
         let tally = BlockTally::new(work.clone());
         tally.count(key(1, 5));
         assert_eq!(share(), None, "found, not made");

@@ -48,7 +48,7 @@ impl Format for InMemory {
     ) -> Result<()> {
         cancel.check()?;
         self.reads.fetch_add(1, Ordering::Relaxed);
-        self.told.lock().extend(self.work.share(LongTask::Levels { array: 0 }));
+        self.told.lock().extend(self.work.progress(LongTask::Levels { array: 0 }));
         self.bytes_read.fetch_add(into.size_bytes() as u64, Ordering::Relaxed);
         let array = &self.dataset.arrays[0];
         let to_usize = |n: u64| usize::try_from(n).unwrap();
@@ -471,7 +471,7 @@ fn viewers_see_how_far_levels_are_while_they_are_made() {
     let told = format.told.lock();
     assert!(told.iter().all(|share| share.total == total && share.done < total), "{told:?}");
     assert!(told.first().unwrap().done < told.last().unwrap().done && total > 8, "{told:?}");
-    assert_eq!(format.work.share(LongTask::Levels { array: 0 }), None, "nobody makes any more");
+    assert_eq!(format.work.progress(LongTask::Levels { array: 0 }), None, "nobody makes any more");
 }
 
 #[test]

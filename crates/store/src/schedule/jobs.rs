@@ -248,9 +248,9 @@ impl WorkerJob for PieceJob {
 }
 
 /// Cancels the pieces of a read when its future is dropped.
-pub(crate) struct WithdrawOnDrop(pub(crate) CancelFlag);
+pub(crate) struct CancelWorkOnDrop(pub(crate) CancelFlag);
 
-impl Drop for WithdrawOnDrop {
+impl Drop for CancelWorkOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }

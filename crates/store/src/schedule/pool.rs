@@ -4,7 +4,7 @@ use array::{Error, Priority, Result, Urgency};
 use futures::channel::oneshot;
 
 use crate::CancelFlag;
-use crate::schedule::jobs::WithdrawOnDrop;
+use crate::schedule::jobs::CancelWorkOnDrop;
 use crate::schedule::workers::{QueuePermit, WorkerJob, Workers};
 
 /// Runs `work` on a storage thread when it is the most urgent. Dropping the future cancels it: at once before it runs, later when it checks
@@ -16,7 +16,7 @@ pub async fn on_pool<T: Send + 'static>(
     priority: Priority,
     work: impl FnOnce(&CancelFlag) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let withdraw = WithdrawOnDrop(CancelFlag::default());
+    let withdraw = CancelWorkOnDrop(CancelFlag::default());
     let (reply, answer) = oneshot::channel();
     let task = PoolTask { priority, work, reply, cancel: withdraw.0.clone() };
     let permit = Workers::shared().permit().await;

@@ -47,11 +47,11 @@ impl CornerLattice {
         let is_large = tier.shape.iter().any(|&side| side > COARSEST_SIDE);
         let lattices = [0, 1, 2].map(|axis| AxisLattice::of(tier, axis, grids.centering));
         let samples = lattices.iter().fold(1, |n: u64, lattice| n.saturating_mul(lattice.count));
-        let is_look =
+        let is_useful =
             (LEAST_SAMPLES..=MAX_CORNER_SAMPLES).contains(&samples) && samples <= all / LEAST_SAVING;
         let volume = |grid: &LatticeGrid| sides(grid).iter().map(|&side| u128::from(side)).product::<u128>();
         let is_tiled = tier.grids.iter().map(volume).sum::<u128>() <= MOST_OVERLAP * u128::from(all);
-        (is_large && is_look && is_tiled).then_some(Self(lattices))
+        (is_large && is_useful && is_tiled).then_some(Self(lattices))
     }
 
     /// Samples along each axis.
@@ -91,23 +91,23 @@ impl CornerLattice {
         let hole = hole(reader.dtype);
         let mut values = hole.repeat(into.size_bytes() / item);
         let mut is_known = vec![false; into.size_bytes() / item];
-        let looks: Vec<GridOverlap<'_>> = tier
+        let overlaps: Vec<GridOverlap<'_>> = tier
             .grids
             .iter()
             .filter_map(|grid| GridOverlap::of(grid, self, [z, y, x]))
-            .filter(|look| look.claim([z, y, x], &mut is_known))
+            .filter(|overlap| overlap.claim([z, y, x], &mut is_known))
             .collect();
         is_known.fill(false);
-        let mut rest = looks.as_slice();
+        let mut rest = overlaps.as_slice();
         while !rest.is_empty() {
             let (together, after) = rest.split_at(run(reader, rest));
             rest = after;
             reader.cancel.check()?;
             let corners = read_corners(reader, together)?;
             let size = corners.len() / together.len();
-            for (look, corners) in together.iter().zip(corners.chunks_exact(size.max(1))) {
-                let own = resample(corners, &look.between(self, [z, y, x]), reader.dtype);
-                look.land(&own, item, [z, y, x], &mut is_known, &mut values);
+            for (overlap, corners) in together.iter().zip(corners.chunks_exact(size.max(1))) {
+                let own = resample(corners, &overlap.between(self, [z, y, x]), reader.dtype);
+                overlap.copy_new(&own, item, [z, y, x], &mut is_known, &mut values);
             }
         }
         into.write_all(&values)
@@ -213,7 +213,7 @@ impl<'a> GridOverlap<'a> {
     }
 
     /// Writes the samples that no block before has; `own` are the block's, C order.
-    fn land(
+    fn copy_new(
         &self,
         own: &[u8],
         item: usize,
@@ -239,26 +239,26 @@ fn corners_along(grid: &LatticeGrid, axis: usize) -> u64 {
 }
 
 /// How many of the first blocks are alike and follow one another in one array, so that one read gives all their corners.
-fn run(reader: &CompositeReader<'_>, looks: &[GridOverlap<'_>]) -> usize {
-    let place = |look: &GridOverlap<'_>| reader.locations.get(look.grid.number).copied();
+fn run(reader: &CompositeReader<'_>, overlaps: &[GridOverlap<'_>]) -> usize {
+    let place = |overlap: &GridOverlap<'_>| reader.locations.get(overlap.grid.number).copied();
     let follows = |pair: &[GridOverlap<'_>]| {
         let (Some(a), Some(b)) = (place(&pair[0]), place(&pair[1])) else { return false };
         let (Some(before), Some(entry)) = (a.entry, b.entry) else { return false };
         (a.file, a.array, before + 1) == (b.file, b.array, entry)
             && sides(pair[0].grid) == sides(pair[1].grid)
     };
-    1 + looks.windows(2).take_while(|pair| follows(pair)).count()
+    1 + overlaps.windows(2).take_while(|pair| follows(pair)).count()
 }
 
 /// The corners of blocks that make a [`run`], block by block, C order.
-fn read_corners(reader: &CompositeReader<'_>, looks: &[GridOverlap<'_>]) -> Result<Vec<u8>> {
-    let Some(first) = looks.first() else { return Ok(Vec::new()) };
+fn read_corners(reader: &CompositeReader<'_>, overlaps: &[GridOverlap<'_>]) -> Result<Vec<u8>> {
+    let Some(first) = overlaps.first() else { return Ok(Vec::new()) };
     let own = [0, 1, 2].map(|axis| {
         let side = sides(first.grid)[axis];
         AxisRange { start: 0, count: corners_along(first.grid, axis), step: (side - 1).max(1) }
     });
-    let shape = [looks.len() as u64, own[0].count, own[1].count, own[2].count];
+    let shape = [overlaps.len() as u64, own[0].count, own[1].count, own[2].count];
     let (target, region) = Target::new(&shape, reader.dtype.size_bytes())?;
-    reader.read_stored(first.grid, looks.len() as u64, &own, region)?;
+    reader.read_stored(first.grid, overlaps.len() as u64, &own, region)?;
     target.into_vec()
 }

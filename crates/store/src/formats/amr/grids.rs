@@ -100,11 +100,11 @@ impl MeshGrids {
     /// # Errors
     /// `Corrupt` if there are no grids, or if one is empty or lies on no lattice; `TooLarge` beyond the limits.
     pub(super) fn new(
-        described: &[GridDescription],
+        descriptions: &[GridDescription],
         centering: Centering,
         item_bytes: usize,
     ) -> Result<Self> {
-        Self::at_times(&[described], centering, item_bytes)?
+        Self::at_times(&[descriptions], centering, item_bytes)?
             .pop()
             .ok_or_else(|| Error::internal("a mesh at no time"))
     }
@@ -114,25 +114,25 @@ impl MeshGrids {
     /// # Errors
     /// Errors of [`new`](Self::new).
     pub(super) fn at_times(
-        described: &[&[GridDescription]],
+        descriptions: &[&[GridDescription]],
         centering: Centering,
         item_bytes: usize,
     ) -> Result<Vec<Self>> {
-        let most = described.iter().map(|described| described.len()).max().unwrap_or(0);
-        let all: usize = described.iter().map(|described| described.len()).sum();
+        let most = descriptions.iter().map(|grids| grids.len()).max().unwrap_or(0);
+        let all: usize = descriptions.iter().map(|grids| grids.len()).sum();
         if most > MAX_GRIDS || all > MAX_GRIDS_OF_ALL_TIMES {
             return Err(Error::too_large(format!(
                 "expected at most {MAX_GRIDS} grids, and {MAX_GRIDS_OF_ALL_TIMES} at all times, found {most} and {all}"
             )));
         }
-        let whole = Self::of_all(&described.concat(), centering, item_bytes)?;
+        let whole = Self::of_all(&descriptions.concat(), centering, item_bytes)?;
         let mut before = 0;
-        let at_time = |described: &&[GridDescription]| {
-            let numbers = before..before + described.len();
+        let at_time = |grids: &&[GridDescription]| {
+            let numbers = before..before + grids.len();
             before = numbers.end;
             whole.only(&numbers)
         };
-        Ok(described.iter().map(at_time).collect())
+        Ok(descriptions.iter().map(at_time).collect())
     }
 
     /// Returns the same levels with these grids only; renumbers the grids from 0.
@@ -167,14 +167,15 @@ impl MeshGrids {
         }
     }
 
-    fn of_all(described: &[GridDescription], centering: Centering, item_bytes: usize) -> Result<Self> {
-        if let Some(odd) = described.iter().find(|grid| !grid.is_legal()) {
+    fn of_all(descriptions: &[GridDescription], centering: Centering, item_bytes: usize) -> Result<Self> {
+        if let Some(odd) = descriptions.iter().find(|grid| !grid.is_legal()) {
             return Err(Error::corrupt(format!(
                 "expected grids with samples at finite places, found {odd:?}"
             )));
         }
-        let spacing = [0, 1, 2].map(|axis| described.iter().fold(0.0, |most, g| g.spacing[axis].max(most)));
-        let mut ratios = described.iter().map(|grid| grid.ratio(spacing)).collect::<Result<Vec<_>>>()?;
+        let spacing =
+            [0, 1, 2].map(|axis| descriptions.iter().fold(0.0, |most, g| g.spacing[axis].max(most)));
+        let mut ratios = descriptions.iter().map(|grid| grid.ratio(spacing)).collect::<Result<Vec<_>>>()?;
         let by_tier = ratios.clone();
         ratios.sort_unstable_by(|a, b| b.cmp(a));
         ratios.dedup();
@@ -186,8 +187,9 @@ impl MeshGrids {
             )));
         }
         nested(&ratios)?;
-        let base =
-            || described.iter().zip(&by_tier).filter(|(_, ratio)| **ratio == coarsest).map(|(grid, _)| grid);
+        let base = || {
+            descriptions.iter().zip(&by_tier).filter(|(_, ratio)| **ratio == coarsest).map(|(grid, _)| grid)
+        };
         let lower = [0, 1, 2].map(|a| base().fold(f64::INFINITY, |least, g| g.lower[a].min(least)));
         let upper = [0, 1, 2].map(|a| base().fold(f64::NEG_INFINITY, |most, g| g.upper(a).max(most)));
         let mut grids = Self { tiers: Vec::new(), centering, left_out: 0, lower, spacing };
@@ -199,7 +201,8 @@ impl MeshGrids {
                 )));
             };
             let mut tier = Tier { shape, ratio, grids: Vec::new(), own: Vec::new() };
-            for (number, grid) in described.iter().enumerate().filter(|(number, _)| by_tier[*number] == ratio)
+            for (number, grid) in
+                descriptions.iter().enumerate().filter(|(number, _)| by_tier[*number] == ratio)
             {
                 tier.grids.push(grids.place(number, grid, &tier)?);
             }
@@ -263,9 +266,9 @@ impl MeshGrids {
         Ok(at)
     }
 
-    fn place(&self, number: usize, described: &GridDescription, tier: &Tier) -> Result<LatticeGrid> {
-        let low = self.on_lattice(described.lower, tier.ratio)?;
-        let high = [0, 1, 2].map(|axis| low[axis] + described.count[axis]);
+    fn place(&self, number: usize, description: &GridDescription, tier: &Tier) -> Result<LatticeGrid> {
+        let low = self.on_lattice(description.lower, tier.ratio)?;
+        let high = [0, 1, 2].map(|axis| low[axis] + description.count[axis]);
         if (0..3).any(|axis| high[axis] > tier.shape[axis]) {
             let shape = tier.shape;
             return Err(Error::corrupt(format!(

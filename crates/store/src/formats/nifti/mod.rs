@@ -100,7 +100,7 @@ fn unpacked_head(file: &FileBytes) -> Result<Vec<u8>> {
     Ok(if gzip::recognizes(&head) { gzip::peek(&head, NIFTI_HEADER_BYTES) } else { head })
 }
 
-/// The first bytes as far as `limit`, unpacked where they are packed.
+/// Reads at most the first `limit` bytes, and decompresses them if the file is compressed.
 fn unpacked_beginning(file: &FileBytes, limit: u64) -> Result<Vec<u8>> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let head = file.head(limit)?;

@@ -179,7 +179,7 @@ impl WholeFile {
         }
     }
 
-    /// Takes the data from an unpacked stream: those behind the bytes to skip, or those at its end.
+    /// Reads the data from a decompressed stream: those after the bytes to skip, or those at its end.
     fn unpack(&self, stream: &mut dyn Read, cancel: &CancelFlag) -> Result<Vec<u8>> {
         let mut left = self.file_layout.skip.bytes.unwrap_or(0);
         let is_end_wanted = self.file_layout.skip.bytes.is_none();

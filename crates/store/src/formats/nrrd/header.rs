@@ -31,7 +31,7 @@ pub(super) enum NrrdType {
 /// Location of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DataLocation {
-    /// Behind the header.
+    /// In the same file, after the header.
     Attached,
     /// In one file beside the header.
     Apart(String),

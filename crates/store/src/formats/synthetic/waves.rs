@@ -30,7 +30,7 @@ pub(super) struct WavesField {
     half: [f32; 3],
     per_voxel: f32,
     steps: u64,
-    /// The moment asked for last; reads come in runs of one time.
+    /// Time of the last read with its values; most reads follow others of the same time.
     last: Mutex<Option<(f64, Arc<WaveStep>)>>,
 }
 

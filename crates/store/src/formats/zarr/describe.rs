@@ -104,7 +104,7 @@ fn format_name(nodes: &ZarrNodes) -> String {
 /// Part of an array's elements that is one stored array: all of them, or a member.
 struct ArrayMember<'a> {
     path: &'a str,
-    /// Behind the array's path.
+    /// Ending of the name, after the path of the array.
     ending: String,
     time: Option<TimeType>,
     number: usize,

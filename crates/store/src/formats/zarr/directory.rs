@@ -119,9 +119,9 @@ impl FileRange {
 pub(super) struct Listing {
     /// Names of the directories, sorted.
     pub(super) names: Vec<String>,
-    /// There are more than asked for.
+    /// Whether there are more than the limit.
     pub(super) has_more: bool,
-    /// There are links to directories, which are not among the names.
+    /// Whether there are links to directories, which are not among the names.
     pub(super) has_links: bool,
 }
 
@@ -207,7 +207,7 @@ impl Directory {
     pub(super) fn object(&self, key: &str, most: u64) -> Result<Option<FileRange>> {
         let Some(file) = self.chunk_file(key)? else { return Ok(None) };
         let size_bytes = file.size_bytes();
-        // Of a packed member the packed bytes are read as a whole too.
+        // The compressed bytes of a member are read as a whole too.
         let largest = size_bytes.max(file.size_bytes);
         if largest > most {
             return Err(Error::corrupt(format!("expected at most {most} bytes, found {largest}")));

@@ -172,8 +172,8 @@ fn kind(axis: &OmeAxis) -> AxisKind {
     }
 }
 
-/// How a level lies in space, and how much coarser it is than the first: both from the file's transforms, else
-/// from the shapes alone.
+/// Position of a level in space, and its factors relative to the first level: both from the transforms of the file, else from the shapes
+/// alone.
 pub(super) fn level_geometry(
     level: &OmeLevel,
     first: &OmeLevel,

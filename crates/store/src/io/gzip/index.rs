@@ -142,7 +142,7 @@ impl GzipIndex {
         Ok(Self { points, size_bytes: pass.unpacked, is_cut })
     }
 
-    /// As the side cache keeps it. The cache answers for wholeness and for the right file.
+    /// Encodes the index for the side cache, which checks the bytes and the identity of the file.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for number in [VERSION, self.size_bytes, self.points.len() as u64] {

@@ -149,7 +149,7 @@ fn progress_is_told_to_the_end() {
     let told_to = LongWork::default();
     let work = told_to.clone();
     let options = OpenOptions {
-        on_progress: Some(Arc::new(move |p| to.lock().push((p, work.share(LongTask::Indexing))))),
+        on_progress: Some(Arc::new(move |p| to.lock().push((p, work.progress(LongTask::Indexing))))),
         work: told_to,
         ..OpenOptions::default()
     };
@@ -158,7 +158,7 @@ fn progress_is_told_to_the_end() {
     let (last, share) = told.lock().last().cloned().unwrap();
     assert_eq!((last.done_bytes, last.what.as_str()), (last.total_bytes, "indexing x.gz"));
     assert_eq!(share, Some(WorkProgress { done: last.done_bytes, total: last.total_bytes }));
-    assert_eq!(options.work.share(LongTask::Indexing), None, "nobody indexes any more");
+    assert_eq!(options.work.progress(LongTask::Indexing), None, "nobody indexes any more");
 }
 
 #[test]
@@ -230,12 +230,12 @@ async fn indexing_ends_when_nobody_waits_and_can_be_asked_for_again() {
     drop(halting.halted);
     drop(halting.go_on);
     // It waits for the one who is about to give up.
-    while halting.case.options.work.share(LongTask::Indexing).is_some() {
+    while halting.case.options.work.progress(LongTask::Indexing).is_some() {
         std::thread::yield_now();
     }
     let whole = FileBytes::open(&halting.case.path).unwrap().size_bytes();
     assert!(inside.counts().bytes < whole / 2, "{} of {whole} bytes", inside.counts().bytes);
-    assert_eq!(halting.case.options.work.share(LongTask::Indexing), None);
+    assert_eq!(halting.case.options.work.progress(LongTask::Indexing), None);
     inside.prepare(Priority::NORMAL).expect("what was given up is not remembered").await.unwrap();
     assert_eq!(read(&inside, 20_000_000, 9).unwrap(), &data[20_000_000..20_000_009]);
 }

@@ -18,7 +18,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 
 use crate::io::batch_reads::{SmallRead, read_together};
 use crate::schedule::jobs::{
-    BlockJob, BlocksCall, CancelWatch, CompletionStream, PieceJob, WithdrawOnDrop, queue_all,
+    BlockJob, BlocksCall, CancelWatch, CancelWorkOnDrop, CompletionStream, PieceJob, queue_all,
 };
 use crate::schedule::pool::on_pool;
 use crate::schedule::workers::{WorkerJob, Workers};
@@ -119,7 +119,7 @@ impl Source for FormatSource {
                 preparation.await?;
             }
             let expected = pieces.len();
-            let withdraw = WithdrawOnDrop(CancelFlag::default());
+            let withdraw = CancelWorkOnDrop(CancelFlag::default());
             let (sender, mut results) = mpsc::channel(expected);
             for (selection, into) in pieces {
                 let permit = Workers::shared().permit().await;

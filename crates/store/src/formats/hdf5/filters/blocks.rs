@@ -6,7 +6,7 @@ use std::io::Read;
 
 use array::{Error, Result};
 
-use super::room;
+use super::empty_buffer;
 use crate::formats::common::shuffle::unshuffle_bits;
 
 /// Bytes of a bitshuffle block if the file does not state its size.
@@ -36,7 +36,7 @@ fn take_counted<'a>(input: &mut &'a [u8], what: &str) -> Result<&'a [u8]> {
 }
 
 pub(super) fn zstd(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
-    let mut out = room(expected)?;
+    let mut out = empty_buffer(expected)?;
     out.resize(expected, 0);
     fill(&mut out, |out| zstd_into(packed, out))
 }
@@ -60,7 +60,7 @@ fn fill(out: &mut Vec<u8>, unpack: impl FnOnce(&mut [u8]) -> Result<usize>) -> R
 }
 
 pub(super) fn bzip2(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
-    let mut out = room(expected)?;
+    let mut out = empty_buffer(expected)?;
     // One byte more than expected shows an output that is too long.
     let mut reader = ::bzip2::read::MultiBzDecoder::new(packed).take(expected as u64 + 1);
     reader
@@ -81,7 +81,7 @@ pub(super) fn lz4(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
     if total != expected as u64 || block == 0 || expected / MAX_LZ4_RATIO > packed.len() {
         return Err(bad(WHAT));
     }
-    let mut out = room(expected)?;
+    let mut out = empty_buffer(expected)?;
     out.resize(expected, 0);
     for part in out.chunks_mut(block) {
         let stored = take_counted(&mut input, WHAT)?;
@@ -134,13 +134,13 @@ pub(super) fn bitshuffle(
     if items_per_block == 0 || !items_per_block.is_multiple_of(8) {
         return Err(bad(WHAT));
     }
-    let mut out = room(expected)?;
+    let mut out = empty_buffer(expected)?;
     out.resize(expected, 0);
     // Elements beyond a multiple of eight are not shuffled.
     let shuffled = expected / item_bytes / 8 * 8 * item_bytes;
     let (blocks, rest) = out.split_at_mut(shuffled);
     let block_bytes = items_per_block.saturating_mul(item_bytes);
-    let mut unpacked = room(block_bytes.min(shuffled))?;
+    let mut unpacked = empty_buffer(block_bytes.min(shuffled))?;
     for part in blocks.chunks_mut(block_bytes) {
         let bits = match packing {
             BlockPacking::Plain => {

@@ -6,7 +6,7 @@
 use array::{Error, Result};
 use flate2::{Decompress, FlushDecompress};
 
-use super::room;
+use super::empty_buffer;
 use crate::formats::common::shuffle::{unshuffle, unshuffle_bits};
 
 /// Header sizes of Blosc 1 and of Blosc2, bytes.
@@ -160,10 +160,10 @@ impl<'a> BloscChunk<'a> {
     /// # Errors
     /// `Corrupt`, `TooLarge` without memory, and those of `each`.
     pub(super) fn for_each_block(&self, each: &mut dyn FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
-        let [mut block, mut spare] = [room(self.block_bytes)?, room(self.block_bytes)?];
+        let [mut block, mut spare] = [empty_buffer(self.block_bytes)?, empty_buffer(self.block_bytes)?];
         // The delta filter is over the first block.
         let is_delta = self.filters.iter().any(|(code, _)| *code == DELTA);
-        let mut first = room(if is_delta { self.block_bytes } else { 0 })?;
+        let mut first = empty_buffer(if is_delta { self.block_bytes } else { 0 })?;
         for number in 0..self.blocks() {
             let start = number * self.block_bytes;
             let size = self.block_bytes.min(self.size_bytes - start);
@@ -392,7 +392,7 @@ pub(crate) fn decode(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
     if chunk.size_bytes != expected {
         return Err(bad(&format!("{} bytes instead of {expected}", chunk.size_bytes)));
     }
-    let mut out = room(expected)?;
+    let mut out = empty_buffer(expected)?;
     chunk.for_each_block(&mut |_, block| {
         out.extend_from_slice(block);
         Ok(())

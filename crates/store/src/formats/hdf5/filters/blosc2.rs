@@ -5,7 +5,7 @@
 use array::{Error, Result};
 
 use super::blosc::BloscChunk;
-use super::room;
+use super::empty_buffer;
 
 /// Offsets of fields in the header. Its numbers are big-endian.
 const HEADER_SIZE_AT: usize = 11;
@@ -42,7 +42,7 @@ pub(super) fn decode(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
     }
     let header_bytes = four(packed, HEADER_SIZE_AT)?;
     let header = packed.get(..header_bytes).ok_or_else(|| bad("its end too early"))?;
-    let mut out = room(expected)?;
+    let mut out = empty_buffer(expected)?;
     out.resize(expected, 0);
     match chunk_place(packed, header_bytes)? {
         FrameChunk::Zeros => {}

@@ -211,7 +211,8 @@ impl FilterStep {
     }
 }
 
-fn room(size_bytes: usize) -> Result<Vec<u8>> {
+/// Returns an empty buffer with memory for `size_bytes`.
+fn empty_buffer(size_bytes: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes
         .try_reserve_exact(size_bytes)
@@ -227,7 +228,7 @@ fn inflate(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
             packed.len()
         )));
     }
-    let mut bytes = room(expected)?;
+    let mut bytes = empty_buffer(expected)?;
     let status = Decompress::new(true).decompress_vec(packed, &mut bytes, FlushDecompress::Finish);
     match status {
         Ok(Status::StreamEnd) if bytes.len() == expected => Ok(bytes),
@@ -243,7 +244,7 @@ fn unshuffled(bytes: Vec<u8>, item_bytes: usize) -> Result<Vec<u8>> {
     if item_bytes <= 1 || bytes.len() <= item_bytes {
         return Ok(bytes);
     }
-    let mut out = room(bytes.len())?;
+    let mut out = empty_buffer(bytes.len())?;
     out.resize(bytes.len(), 0);
     unshuffle(&bytes, item_bytes, &mut out);
     Ok(out)
@@ -292,7 +293,7 @@ fn unlzf(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
         return Err(Error::corrupt(format!("expected {expected} bytes from {} of LZF", packed.len())));
     }
     let bad = || Error::corrupt("expected a chunk packed by LZF");
-    let mut out = room(expected)?;
+    let mut out = empty_buffer(expected)?;
     let mut input = packed;
     while let [control, rest @ ..] = input {
         let control = usize::from(*control);

@@ -5,7 +5,7 @@
 use array::{Error, Result};
 
 use super::aec::AecParameters;
-use super::room;
+use super::empty_buffer;
 use crate::formats::common::shuffle::unshuffle;
 
 /// Differences between neighbors are coded rather than the pixels.
@@ -71,7 +71,7 @@ impl Szip {
             differences: self.options & NEAREST_NEIGHBOR != 0,
         };
         let is_big = self.options & BIG_ENDIAN != 0;
-        let mut coded = room(pixels * pixel_bytes)?;
+        let mut coded = empty_buffer(pixels * pixel_bytes)?;
         coding.decode(packed, pixels, &mut |pixel| {
             let bytes = pixel.to_be_bytes();
             let bytes = &bytes[bytes.len() - pixel_bytes..];
@@ -92,7 +92,7 @@ impl Szip {
             return Ok(coded);
         }
         // The first bytes of all pixels, then the second ones, ...
-        let mut out = room(expected)?;
+        let mut out = empty_buffer(expected)?;
         out.resize(expected, 0);
         unshuffle(&coded, self.bits_per_pixel as usize / 8, &mut out);
         Ok(out)

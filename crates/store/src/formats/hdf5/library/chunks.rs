@@ -66,7 +66,7 @@ impl Object {
         let probed = locked(|| {
             driver::probing(|| {
                 // SAFETY: a valid data set and as many indices as it has axes. Nothing is written through the pointer:
-                // while probing, our driver notes where elements are asked for and fills nothing.
+                // while probing, the driver records the requested range and writes nothing.
                 check("look up a chunk", || unsafe {
                     let nowhere: *mut c_void = NonNull::<u64>::dangling().as_ptr().cast();
                     let (filters, room) = (&raw mut skipped_filters, &raw mut room);

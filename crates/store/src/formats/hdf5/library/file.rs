@@ -191,7 +191,7 @@ unsafe extern "C" fn collect(
 /// `info` is a valid record of the link `name` in the valid group `group`; the lock is held.
 unsafe fn target(group: hid_t, name: &CStr, info: *const H5L_info2_t) -> LinkTarget {
     // SAFETY: the kind is read as a plain number, valid for whatever the file holds. Of a hard link the union
-    // holds the token, sixteen plain bytes, else how long what it stands for is.
+    // holds the token, sixteen plain bytes, else the length of the target.
     let (kind, token, size) = unsafe {
         (
             (&raw const (*info).type_).cast::<c_int>().read(),
