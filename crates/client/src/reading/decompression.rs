@@ -65,7 +65,7 @@ impl Restoring {
         carried_bytes: usize,
         work: impl FnOnce() -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        let Ok(permit) = self.limit.0.try_acquire((carried_bytes as u64).max(LEAST_PIECE_BYTES), 0) else {
+        let Some(permit) = self.limit.0.try_acquire((carried_bytes as u64).max(LEAST_PIECE_BYTES)) else {
             return work();
         };
         let piece = Piece { work: Box::new(work), permit };

@@ -1,53 +1,53 @@
-//! How many operations may wait to be taken, over all connections of a server. Each takes memory, and every client may
-//! ask for many: what one of them may have is no bound on what all of them have.
+//! Limit of the operations that wait to be taken, over all connections of a server. Waiting operations take memory, and a
+//! limit for each connection does not bound their sum.
 
 use wire::{Limiter, Permit};
 
-/// Operations of one connection that may wait whatever the others do.
+/// Waiting operations of each connection in addition to the shared limit.
 pub const OWN_WAITING_OPERATIONS: usize = 256;
 
-/// Parameters that take a place as an operation does, bytes: a few bytes on their way can stand for many.
+/// Size of parameters that takes one more place, bytes: a batch of a few bytes may expand to large parameters.
 const PLACE_BYTES: usize = 1024;
 
-/// Places for operations that wait, shared by connections. Clones are the same places.
+/// Places for waiting operations that connections share. Clones share the state.
 #[derive(Clone, Debug)]
 pub struct WaitingLimit(Limiter);
 
 impl WaitingLimit {
-    /// With so many places, besides [`OWN_WAITING_OPERATIONS`] for each connection.
+    /// Creates a limit of this many places, in addition to [`OWN_WAITING_OPERATIONS`] of each connection.
     #[must_use]
     pub fn new(places: u64) -> Self {
         Self(Limiter::new(places))
     }
 
-    /// Places used now.
+    /// Number of shared places in use.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.0.used()
     }
 
-    /// For one connection, of which nothing waits yet.
+    /// Creates the permit of one connection, without waiting operations.
     pub(crate) fn permit(&self) -> WaitingPermit {
         WaitingPermit(self.0.permit())
     }
 }
 
-/// Places that one connection uses beyond its own. Given back when dropped.
+/// Shared places that one connection uses, released when dropped.
 pub(crate) struct WaitingPermit(Permit);
 
 impl WaitingPermit {
-    /// Places for all of `waiting`, one more operation among them; false when there are too few.
+    /// Reserves places for all of `waiting`, which includes a new operation; false when there are too few.
     pub(crate) fn admit(&mut self, waiting: Load) -> bool {
-        self.0.try_grow_to(waiting.beyond_own(), 0).is_ok()
+        self.0.try_grow_to(waiting.beyond_own())
     }
 
-    /// No more than `waiting` wait now.
+    /// Releases the places that `waiting` does not need.
     pub(crate) fn shrink(&mut self, waiting: Load) {
         self.0.shrink_to(waiting.beyond_own());
     }
 }
 
-/// Amount that waits of one connection.
+/// Waiting operations of one connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Load {
     pub(crate) operations: usize,

@@ -26,7 +26,7 @@ impl OperationLimit {
     /// None yet.
     pub(crate) fn new() -> Self {
         Self {
-            running: Limiter::new(MAX_RUNNING).with_more_per_tier(RUNNING_PER_TIER),
+            running: Limiter::new(MAX_RUNNING),
             parameter_bytes: Limiter::new(MAX_PARAMETER_BYTES),
             ended: Arc::default(),
         }
@@ -34,14 +34,15 @@ impl OperationLimit {
 
     /// Lowest tier of which more may begin now.
     pub(crate) fn least_tier(&self) -> u8 {
-        self.running.least_tier()
+        let Some(beyond) = self.running.used().checked_sub(MAX_RUNNING) else { return 0 };
+        u8::try_from(beyond / RUNNING_PER_TIER + 1).unwrap_or(u8::MAX)
     }
 
     /// Begins operations that came together, given by the bytes of their parameters: the first ones, as many as these
     /// fit. Whether they are too many is asked before they come.
     pub(crate) fn begin(&self, parameter_bytes: impl Iterator<Item = usize>) -> Vec<OperationPermit> {
         let begin = |bytes: usize| {
-            let parameters = self.parameter_bytes.try_acquire(bytes as u64, 0).ok()?;
+            let parameters = self.parameter_bytes.try_acquire(bytes as u64)?;
             let mut running = self.running.permit();
             running.grow_to(1);
             Some(OperationPermit { running, parameters, ended: Arc::clone(&self.ended) })

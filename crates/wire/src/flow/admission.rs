@@ -1,46 +1,31 @@
-//! Admission control: how much of something scarce (memory, connections, operations under way) may be had at a time.
+//! Admission control: limits on the use of a scarce resource, such as memory, connections or running operations.
 //!
-//! A limiter counts what all have together. A permit is a part of it, and gives it back when dropped. There are two:
+//! A limiter counts the use. A permit is one user's part of it, which is released when the permit is dropped. There are
+//! two limiters:
 //!
-//! | limiter | counts | where there is too little |
+//! | limiter | counts | at the limit |
 //! |---|---|---|
-//! | [`Limiter`] | one sum, with more room for higher tiers | refuses; whoever asked waits elsewhere, fails, or helps itself |
-//! | [`HolderLimiter`](crate::HolderLimiter) | each holder's part, too | refuses, or waits: the holder with least goes first |
+//! | [`Limiter`] | the sum | refuses; the caller fails, waits elsewhere, or does without |
+//! | [`HolderLimiter`](crate::HolderLimiter) | the sum, and the part of each holder | refuses, or queues: the holder with the smallest part is admitted first |
 //!
-//! An amount that everybody has in any case, beside the limit, needs no permit: only what is beyond it is counted.
-//! Neither is for a limit at which a newcomer takes the place of somebody else, such as that of visitors of a server.
+//! Amounts that are granted to every user in addition to the limit need no permit; only use beyond them is counted.
+//! Neither limiter fits a limit at which a new user evicts an old one, such as that of unauthenticated connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Limit that was reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Full {
-    /// Limit of all together.
-    All,
-    /// Limit of the holder.
-    Holder,
-}
-
-/// Limit of a sum. Clones are the same limit. It takes a few nanoseconds, without a lock.
+/// Limit of a sum, first come, first served. Clones share the sum. Operations are lock-free and take a few nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Limiter {
     limit: u64,
-    more_per_tier: u64,
     used: Arc<AtomicU64>,
 }
 
 impl Limiter {
-    /// At most `limit` in all, for whoever comes first.
+    /// Creates a limiter of which nothing is used.
     #[must_use]
     pub fn new(limit: u64) -> Self {
-        Self { limit, more_per_tier: 0, used: Arc::default() }
-    }
-
-    /// Raises the limit by `more` for each tier above the lowest.
-    #[must_use]
-    pub fn with_more_per_tier(self, more: u64) -> Self {
-        Self { more_per_tier: more, ..self }
+        Self { limit, used: Arc::default() }
     }
 
     /// Sum of all permits.
@@ -49,32 +34,21 @@ impl Limiter {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Lowest tier whose limit is not reached.
-    #[must_use]
-    pub fn least_tier(&self) -> u8 {
-        let Some(beyond) = self.used().checked_sub(self.limit) else { return 0 };
-        let full_tiers = beyond.checked_div(self.more_per_tier).unwrap_or(u64::MAX);
-        u8::try_from(full_tiers.saturating_add(1)).unwrap_or(u8::MAX)
-    }
-
-    /// A permit for nothing yet.
+    /// Creates an empty permit.
     #[must_use]
     pub fn permit(&self) -> Permit {
         Permit { limiter: self.clone(), amount: 0 }
     }
 
-    /// A permit for `amount`.
-    ///
-    /// # Errors
-    /// As [`Permit::try_grow_to`].
-    pub fn try_acquire(&self, amount: u64, tier: u8) -> Result<Permit, Full> {
+    /// Creates a permit for `amount`; `None` when the sum would exceed the limit.
+    #[must_use]
+    pub fn try_acquire(&self, amount: u64) -> Option<Permit> {
         let mut permit = self.permit();
-        permit.try_grow_to(amount, tier)?;
-        Ok(permit)
+        permit.try_grow_to(amount).then_some(permit)
     }
 }
 
-/// Amount that somebody has. Given back when dropped.
+/// Part of a [`Limiter`]'s sum, released when dropped.
 #[derive(Debug)]
 pub struct Permit {
     limiter: Limiter,
@@ -82,31 +56,31 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// Gets more until it has `amount`; less is left as it is.
-    ///
-    /// # Errors
-    /// `Full` when the tier's limit would be exceeded; then it has what it had.
-    pub fn try_grow_to(&mut self, amount: u64, tier: u8) -> Result<(), Full> {
+    /// Grows the permit to `amount`; a larger permit stays as it is. Returns false, with nothing changed, when the sum would
+    /// exceed the limit.
+    #[must_use]
+    pub fn try_grow_to(&mut self, amount: u64) -> bool {
         let more = amount.saturating_sub(self.amount);
         if more == 0 {
-            return Ok(());
+            return true;
         }
-        let Limiter { limit, more_per_tier, ref used } = self.limiter;
-        let limit = limit.saturating_add(more_per_tier.saturating_mul(tier.into()));
+        let Limiter { limit, ref used } = self.limiter;
         let grown = |used: u64| used.checked_add(more).filter(|&used| used <= limit);
-        used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).map_err(|_| Full::All)?;
+        if used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_err() {
+            return false;
+        }
         self.amount = amount;
-        Ok(())
+        true
     }
 
-    /// Gets more until it has `amount`, even beyond the limit: for what can be neither refused nor made to wait.
+    /// Grows the permit to `amount`, even beyond the limit, for use that can be neither refused nor delayed.
     pub fn grow_to(&mut self, amount: u64) {
         let more = amount.saturating_sub(self.amount);
         self.limiter.used.fetch_add(more, Ordering::Relaxed);
         self.amount += more;
     }
 
-    /// Gives back what it has beyond `amount`.
+    /// Releases the part of the permit beyond `amount`.
     pub fn shrink_to(&mut self, amount: u64) {
         let spare = self.amount.saturating_sub(amount);
         if spare > 0 {
@@ -132,43 +106,29 @@ mod tests {
     #[test]
     fn what_is_free_is_for_whoever_comes_first_and_is_given_back() {
         let limiter = Limiter::new(10);
-        let mut first = limiter.try_acquire(4, 0).unwrap();
-        let mut second = limiter.try_acquire(6, 0).unwrap();
-        assert_eq!(limiter.try_acquire(1, 0).unwrap_err(), Full::All);
-        assert!(limiter.try_acquire(0, 0).is_ok() && second.try_grow_to(3, 0).is_ok());
+        let mut first = limiter.try_acquire(4).unwrap();
+        let mut second = limiter.try_acquire(6).unwrap();
+        assert!(limiter.try_acquire(1).is_none());
+        assert!(limiter.try_acquire(0).is_some() && second.try_grow_to(3));
         second.shrink_to(5);
-        assert_eq!((first.try_grow_to(6, 0), limiter.used()), (Err(Full::All), 9), "it keeps what it had");
+        assert_eq!((first.try_grow_to(6), limiter.used()), (false, 9), "it keeps what it had");
         first.grow_to(20);
-        assert_eq!((first.try_grow_to(5, 0), limiter.used()), (Ok(()), 25));
+        assert_eq!((first.try_grow_to(5), limiter.used()), (true, 25));
         drop((first, second));
         assert_eq!(limiter.used(), 0);
     }
 
-    #[test]
-    fn higher_tiers_have_more_room() {
-        let limiter = Limiter::new(8).with_more_per_tier(2);
-        let mut permit = limiter.permit();
-        for (used, least) in [(7, 0), (8, 1), (9, 1), (10, 2), (11, 2), (12, 3)] {
-            permit.try_grow_to(used, limiter.least_tier()).unwrap();
-            assert_eq!(limiter.least_tier(), least, "{used} are used");
-            assert!(least == 0 || limiter.try_acquire(1, least - 1).is_err());
-        }
-        let same_for_all = Limiter::new(1);
-        let _all = same_for_all.try_acquire(1, 0).unwrap();
-        assert_eq!(same_for_all.least_tier(), u8::MAX);
-    }
-
     proptest! {
-        /// Each step is a permit, the amount that it is to have, and a tier.
+        /// Each step is a permit and its new amount.
         #[test]
-        fn the_sum_stays_within_the_limit_of_the_tier(steps in vec((0..5_usize, 0..20_u64, 0..3_u8), 0..100)) {
-            let limiter = Limiter::new(20).with_more_per_tier(5);
+        fn the_sum_stays_within_the_limit(steps in vec((0..5_usize, 0..20_u64), 0..100)) {
+            let limiter = Limiter::new(20);
             let mut permits: Vec<Permit> = (0..5).map(|_| limiter.permit()).collect();
             let mut amounts = [0; 5];
-            for (which, amount, tier) in steps {
+            for (which, amount) in steps {
                 let others = amounts.iter().sum::<u64>() - amounts[which];
-                let fits = amount <= amounts[which] || others + amount <= 20 + 5 * u64::from(tier);
-                prop_assert_eq!(permits[which].try_grow_to(amount, tier).is_ok(), fits);
+                let fits = amount <= amounts[which] || others + amount <= 20;
+                prop_assert_eq!(permits[which].try_grow_to(amount), fits);
                 permits[which].shrink_to(amount);
                 amounts[which] = if fits { amount } else { amounts[which].min(amount) };
                 prop_assert_eq!(limiter.used(), amounts.iter().sum::<u64>());

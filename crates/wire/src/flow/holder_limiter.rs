@@ -1,5 +1,5 @@
-//! Limit that holders share, such as the clients of a server: among those that wait it is fair between holders first, and
-//! by priority within one holder second.
+//! Limit that several holders share, such as the clients of a server. Waiting requests are admitted fairly between holders
+//! first, and by priority within one holder second.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,21 +8,28 @@ use std::task::{Context, Poll, Waker};
 
 use array::Priority;
 
-use crate::flow::admission::Full;
+/// Limit that refused a permit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// Limit of all holders together.
+    All,
+    /// Limit of the holder itself.
+    Holder,
+}
 
-/// Smaller is sooner: the highest priority, then the longest wait. The ticket is unique.
+/// Sort key of waiting requests, smaller is sooner: the highest priority, then the longest wait. The ticket is unique.
 type Rank = (Reverse<Priority>, u64);
 
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     limit: u64,
     most_per_holder: u64,
-    /// Amount that each holder may have whatever the others have, if they share what is free.
+    /// Amount guaranteed to each holder; `None` for a limiter that is not [`fair`](HolderLimiter::fair).
     own: Option<u64>,
 }
 
 impl Rules {
-    /// Amount that a holder may still get when it has `held`, and all have `used`.
+    /// Amount that a holder of `held` may acquire while all holders together have `used`.
     fn room(&self, used: u64, held: u64) -> u64 {
         let free = self.limit.saturating_sub(used);
         let room = match self.own {
@@ -50,19 +57,20 @@ struct Waiting {
 struct State<H> {
     used: u64,
     next_ticket: u64,
-    /// Those that have something, or wait.
+    /// Holders with permits or waiting requests.
     holders: BTreeMap<H, Holder>,
-    /// Holders that wait, by what they have.
+    /// Holders with waiting requests, by the amount that they hold.
     in_turn: BTreeSet<(u64, H)>,
-    /// Amounts that permits were given and have not heard of, by ticket.
+    /// Amounts granted to waiting requests and not yet polled, by ticket.
     granted: BTreeMap<u64, u64>,
-    /// Holders looked at so far: the work of admitting is measured in them.
+    /// Number of holders examined so far, as a measure of the work.
     #[cfg(test)]
     steps: u64,
 }
 
 impl<H: Copy + Ord> State<H> {
-    /// The only way to change a holder: keeps the sums and `in_turn` right, and forgets who neither has anything nor waits.
+    /// Changes a holder. All changes go through this function, which updates the sums and `in_turn`, and removes holders
+    /// without permits and waiting requests.
     fn update<T>(&mut self, id: H, f: impl FnOnce(&mut Holder) -> T) -> T {
         let holder = self.holders.entry(id).or_default();
         let before = holder.used;
@@ -77,7 +85,7 @@ impl<H: Copy + Ord> State<H> {
         out
     }
 
-    /// Admits whoever is next, while there is room; returns whom to wake.
+    /// Admits waiting requests while there is room; returns the wakers of the admitted ones.
     fn admit_all(&mut self, rules: &Rules) -> Vec<Waker> {
         let mut woken = Vec::new();
         while let Some((id, amount)) = self.next(rules) {
@@ -93,8 +101,8 @@ impl<H: Copy + Ord> State<H> {
         woken
     }
 
-    /// Returns the holder that is admitted next, and how much it gets. A holder whose next permit needs more than it may
-    /// get lets others pass.
+    /// Returns the holder that is admitted next, with the amount that it gets. A holder whose first request needs more
+    /// than it may acquire is skipped.
     fn next(&mut self, rules: &Rules) -> Option<(H, u64)> {
         for &(held, id) in &self.in_turn {
             #[cfg(test)]
@@ -111,7 +119,7 @@ impl<H: Copy + Ord> State<H> {
     }
 }
 
-/// Limit of what holders have together and of what each of them has. Clones are the same limit.
+/// Limit of the sum of all holders' permits, and of the permits of each holder. Clones share the state.
 #[derive(Clone, Debug)]
 pub struct HolderLimiter<H> {
     rules: Rules,
@@ -119,7 +127,7 @@ pub struct HolderLimiter<H> {
 }
 
 impl<H: Copy + Ord> HolderLimiter<H> {
-    /// At most `limit` in all, for whoever comes first.
+    /// Creates a limiter of the sum, first come, first served.
     #[must_use]
     pub fn new(limit: u64) -> Self {
         let state = State {
@@ -135,15 +143,16 @@ impl<H: Copy + Ord> HolderLimiter<H> {
         Self { rules, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Shares `limit` as switches share their memory between ports: a holder may have as much as remains free
-    /// afterwards. It may have `own` whatever the others have, so the limit can be exceeded by that for each holder.
+    /// Creates a limiter that shares `limit` as switches share their memory between ports: a holder may hold as much as
+    /// remains free afterwards. `own` is guaranteed to each holder whatever the others hold, so the sum may exceed the limit
+    /// by `own` for each holder.
     #[must_use]
     pub fn fair(limit: u64, own: u64) -> Self {
         let limiter = Self::new(limit);
         Self { rules: Rules { own: Some(own), ..limiter.rules }, ..limiter }
     }
 
-    /// Gives each holder `most` at most.
+    /// Limits each holder to `most`.
     #[must_use]
     pub fn with_most_per_holder(self, most: u64) -> Self {
         Self { rules: Rules { most_per_holder: most, ..self.rules }, ..self }
@@ -155,22 +164,22 @@ impl<H: Copy + Ord> HolderLimiter<H> {
         self.rules.limit
     }
 
-    /// Amount that every holder may have whatever the others have.
+    /// Amount guaranteed to each holder; 0 unless the limiter is [`fair`](Self::fair).
     #[must_use]
     pub fn own(&self) -> u64 {
         self.rules.own.unwrap_or_default()
     }
 
-    /// Amount that all holders have.
+    /// Sum of all permits.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.lock().used
     }
 
-    /// A permit for `amount`, now; it passes those that wait.
+    /// Creates a permit for `amount` at once, ahead of waiting requests.
     ///
     /// # Errors
-    /// The limit that was reached.
+    /// The limit that the permit would exceed.
     pub fn try_acquire(&self, holder: H, amount: u64) -> Result<HolderPermit<H>, Full> {
         let mut state = self.lock();
         let held = state.holders.get(&holder).map_or(0, |holder| holder.used);
@@ -182,8 +191,8 @@ impl<H: Copy + Ord> HolderLimiter<H> {
         Ok(HolderPermit { limiter: self.clone(), holder, amount, rank: None })
     }
 
-    /// A permit that waits for `most`, or for as much of it as there is when that is at least `least`. See
-    /// [`HolderPermit::poll_admitted`].
+    /// Creates a permit that waits until at least `least` is available, and then gets as much as is available, at most
+    /// `most`. See [`HolderPermit::poll_admitted`].
     #[must_use]
     pub fn enqueue(&self, holder: H, priority: Priority, least: u64, most: u64) -> HolderPermit<H> {
         let rank = self.change(|state| {
@@ -199,7 +208,7 @@ impl<H: Copy + Ord> HolderLimiter<H> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a change after which somebody who waits may be admitted.
+    /// Makes a change that may create room, admits waiting requests, and wakes them.
     fn change<T>(&self, f: impl FnOnce(&mut State<H>) -> T) -> T {
         let mut state = self.lock();
         let out = f(&mut state);
@@ -210,18 +219,18 @@ impl<H: Copy + Ord> HolderLimiter<H> {
     }
 }
 
-/// Amount that a holder has, or waits for. Dropping it gives the amount back, or leaves the queue.
+/// Permit of a holder, or its waiting request. Dropping it releases the amount, or withdraws the request.
 #[derive(Debug)]
 pub struct HolderPermit<H: Copy + Ord> {
     limiter: HolderLimiter<H>,
     holder: H,
     amount: u64,
-    /// While it waits, or has not heard that it was admitted.
+    /// Position in the queue, until the admission was polled.
     rank: Option<Rank>,
 }
 
 impl<H: Copy + Ord> HolderPermit<H> {
-    /// Moves it to another priority, if it waits.
+    /// Changes the priority of a waiting request.
     pub fn adjust(&mut self, priority: Priority) {
         let Some(before) = self.rank else { return };
         let rank = (Reverse(priority), before.1);
@@ -235,7 +244,7 @@ impl<H: Copy + Ord> HolderPermit<H> {
         });
     }
 
-    /// Waits until it is admitted; returns what it has. One task waits at a time.
+    /// Waits until the request is admitted; returns the amount of the permit. Only the task that polled last is woken.
     pub fn poll_admitted(&mut self, cx: &Context<'_>) -> Poll<u64> {
         if let Some(rank) = self.rank {
             let mut state = self.limiter.lock();
