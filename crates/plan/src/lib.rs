@@ -4,7 +4,7 @@
 //! and advice with its reason ([`Advised`]). It is pure: no clock, socket, file, thread or random number; the
 //! time of a measurement is an argument, so a month of a path is a test of milliseconds.
 //!
-//! Read [`Path`] first (everything known about a path), then [`advise`]. Outside this module: measurement (`link`),
+//! Read [`Path`] first (everything known about a path), then [`advise`]. Outside this crate: measurement (`link`),
 //! storage (`node`), the rate of a running connection (`control`).
 
 mod achieved;

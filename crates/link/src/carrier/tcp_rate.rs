@@ -1,6 +1,6 @@
 //! Rate limit of a TCP socket (`SO_MAX_PACING_RATE`): the kernel paces the packets of the socket and does not
-//! exceed the limit. [`TcpInfo::most_bytes_per_sec`](crate::carrier::tcp_info::TcpInfo) reads it back. Not
-//! here: the choice of a rate.
+//! exceed the limit. [`TcpInfo::most_bytes_per_sec`](crate::carrier::tcp_info::TcpInfo) reads it back.
+//! Outside this module: the choice of a rate.
 #![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "no crate at hand sets this option"))]
 
 use std::io;

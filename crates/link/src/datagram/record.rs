@@ -3,11 +3,11 @@
 //!
 //! ```text
 //! from the server   0x01 mark · next varint           all numbers below it have left
-//!                   0x02 void · number varint · bytes varint      will not come again, nobody wants it
+//!                   0x02 void · number varint · bytes varint      was withdrawn and will not be sent again
 //!                   0x03 gone · bytes varint          of bulk that was cancelled before it had a number
 //!                   0x04 repair · a datagram of bulk  that is too long for the path now
 //! from the client   0x11 want · redundancy u8
-//!                   0x13 cancel · op u32           nothing of this operation is wanted any more
+//!                   0x13 cancel · op u32           this operation was withdrawn
 //!                   0x12 report · settled varint · count varint · runs: since the last one varint, length varint
 //! ```
 

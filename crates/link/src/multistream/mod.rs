@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! client                                                               server
-//!   first stream    <== frames both ways, in order, as ever; bulk too ==>
-//!   further streams <== bulk apart, each piece of use by itself =========
+//!   first stream    <== frames both ways, in order; bulk too          ==>
+//!   further streams <== bulk in parts, each usable by itself ==========
 //! ```
 //!
 //! - The *first* stream is a complete link and does not wait for the others. They are opened when the

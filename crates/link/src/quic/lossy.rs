@@ -64,7 +64,7 @@ impl MachineTimer {
     }
 }
 
-/// Takes the next frame or record from the lanes: records are passed to `record`.
+/// Takes the next frame or record from the lanes: frames are passed to `take`, records to `record`.
 fn poll_lanes(
     lanes: &mut LaneCarrier,
     cx: &mut Context<'_>,

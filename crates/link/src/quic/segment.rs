@@ -45,8 +45,8 @@ impl SegmentHead {
 }
 
 /// Number of streams that a side may open towards a peer with a window of `window_bytes` and `lanes` lanes:
-/// as many as the window holds, a quarter more, because the stack announces ended streams only in groups of
-/// an eighth, and for each lane one that has begun and one that has not ended.
+/// as many as the window holds, a quarter more, because the peer's stack announces ended streams only when they
+/// exceed an eighth of the limit, and for each lane one that has begun and one that has not ended.
 pub(super) fn most_streams(window_bytes: u64, lanes: u8) -> u32 {
     let filled = window_bytes.div_ceil(SEGMENT_BYTES as u64);
     let most = filled.saturating_add(filled / 4).saturating_add(2 * u64::from(lanes));

@@ -28,7 +28,8 @@ pub const MAX_WAITING_NOTES: usize = 1_024;
 /// Most bytes of notes that wait to be taken in one connection; the connection then stops receiving.
 pub const MAX_WAITING_NOTE_BYTES: usize = 8 << 20;
 /// Most parameters of operations that wait to be taken in one connection, bytes; further operations fail with
-/// *busy*. The connection goes on receiving, because others may wait for credit.
+/// *busy*. The connection goes on receiving, because a received frame may be the credit that other operations
+/// wait for.
 pub const MAX_WAITING_PARAMETER_BYTES: usize = 32 << 20;
 
 /// Puts a server on a link.
@@ -40,8 +41,8 @@ pub fn serve(link: Link, config: ServerConfig) -> Result<(ServerConnection, Driv
     serve_among(link, config, WaitingLimit::new(places))
 }
 
-/// Puts a server on a link whose waiting operations count below a limit that other connections share: beyond it, and
-/// beyond those that each connection has of its own, they fail with *busy*.
+/// Puts a server on a link whose waiting operations count towards a limit that connections share: beyond it and the
+/// places that each connection has of its own, operations fail with *busy*.
 ///
 /// # Errors
 /// The errors of [`serve`].

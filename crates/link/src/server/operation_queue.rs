@@ -48,7 +48,7 @@ impl OperationQueue {
         self.count
     }
 
-    /// Load that these operations put on the limit of what waits.
+    /// Load that these operations put on the limit of waiting operations.
     pub(crate) fn load(&self) -> Load {
         Load { operations: self.len(), parameter_bytes: self.parameter_bytes }
     }

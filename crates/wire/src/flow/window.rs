@@ -15,8 +15,8 @@
 //! gaps, the window never falls and is several times what fills the path; the sender's congestion control then bounds what
 //! is in the network.
 //!
-//! Where the sender keeps the queues short itself ([`SentAhead::All`]), the window is the reserved memory, and rounds only
-//! measure.
+//! With a sender that keeps the queues short itself ([`SentAhead::All`]), the window is the reserved memory, and rounds
+//! only measure.
 
 use std::time::{Duration, Instant};
 

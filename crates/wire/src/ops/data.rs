@@ -105,7 +105,7 @@ pub fn decode_dataset(body: &[u8]) -> Result<Dataset> {
 /// Data set, generation, array and level that a request applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockPlace {
-    /// Number of the data set.
+    /// Identifier of the data set.
     pub dataset: DatasetId,
     /// Generation of the data set.
     pub generation: Generation,
