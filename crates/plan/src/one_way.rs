@@ -71,7 +71,7 @@ impl OneWayPath {
     /// Capacity of the bottleneck, bytes per second.
     #[must_use]
     pub fn capacity(&self, now: Duration) -> Option<Estimate> {
-        surer(self.capacity.estimate(now), self.reported(now).capacity_bytes_per_sec)
+        more_confident(self.capacity.estimate(now), self.reported(now).capacity_bytes_per_sec)
     }
 
     /// Share of packets lost.
@@ -99,7 +99,7 @@ impl OneWayPath {
             let (bytes, age) = (f64::from(bytes), now.saturating_sub(at));
             (age <= MAX_AGE).then(|| Estimate::new(bytes, (bytes, bytes), 1, age))
         });
-        surer(own, self.reported(now).mtu_bytes)
+        more_confident(own, self.reported(now).mtu_bytes)
     }
 
     /// Rates of all send methods; where both hosts measured the same one, the rate of this host.
@@ -194,7 +194,7 @@ impl OneWayPath {
     }
 }
 
-fn surer(own: Option<Estimate>, reported: Option<Estimate>) -> Option<Estimate> {
+fn more_confident(own: Option<Estimate>, reported: Option<Estimate>) -> Option<Estimate> {
     own.into_iter().chain(reported).max_by(|a, b| a.confidence.total_cmp(&b.confidence))
 }
 

@@ -73,7 +73,8 @@ impl Sampled {
     }
 }
 
-/// True when a method with this fastest speed, with one core, can exceed no compression over this link.
+/// True when a method that compresses at most this fast, with one core, can exceed no compression over this
+/// link.
 #[must_use]
 pub fn may_help(link_bytes_per_sec: f64, fastest_bytes_per_sec: f64) -> bool {
     fastest_bytes_per_sec * CORE_SHARE > link_bytes_per_sec * LEAST_GAIN
@@ -82,22 +83,22 @@ pub fn may_help(link_bytes_per_sec: f64, fastest_bytes_per_sec: f64) -> bool {
 /// True when one of these methods reduces the data enough to help over some link. Incompressible data need no
 /// measurement of the link, and must not wait for one.
 #[must_use]
-pub fn is_compressible(ways: &[Sampled]) -> bool {
-    ways.iter().any(|way| way.ratio >= LEAST_GAIN)
+pub fn is_compressible(methods: &[Sampled]) -> bool {
+    methods.iter().any(|method| method.ratio >= LEAST_GAIN)
 }
 
-/// Selects the method for a link that carries `link_bytes_per_sec`: its index in `ways`, or `None`. `current`
-/// is kept where no other method is clearly better.
+/// Selects the method for a link that carries `link_bytes_per_sec`: its index in `methods`, or `None`.
+/// `current` is kept where no other method is clearly better.
 #[must_use]
-pub fn choose(link_bytes_per_sec: f64, ways: &[Sampled], current: Option<usize>) -> Option<usize> {
-    let delivers = |way: Option<usize>| match way.and_then(|place| ways.get(place)) {
-        Some(way) => way.delivers(link_bytes_per_sec),
+pub fn choose(link_bytes_per_sec: f64, methods: &[Sampled], current: Option<usize>) -> Option<usize> {
+    let delivers = |index: Option<usize>| match index.and_then(|index| methods.get(index)) {
+        Some(method) => method.delivers(link_bytes_per_sec),
         None => link_bytes_per_sec,
     };
     // A method that is slower than no compression is not kept.
-    let current = current.filter(|&place| delivers(Some(place)) > link_bytes_per_sec);
-    let places = (0..ways.len()).map(Some);
-    let best = places.max_by(|&a, &b| delivers(a).total_cmp(&delivers(b))).flatten();
+    let current = current.filter(|&index| delivers(Some(index)) > link_bytes_per_sec);
+    let indices = (0..methods.len()).map(Some);
+    let best = indices.max_by(|&a, &b| delivers(a).total_cmp(&delivers(b))).flatten();
     let least = if current.is_none() { LEAST_GAIN } else { LEAST_CHANGE };
     if delivers(best) > delivers(current) * least { best } else { current }
 }
