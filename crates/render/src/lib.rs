@@ -91,5 +91,5 @@ pub use scene::volume::{ViewLevel, VolumeView};
 pub use scene::wires::{MAX_BOXES, WireBox, WireBoxes};
 pub use simd::Instructions;
 pub use slabs::axis::best_axis;
-pub use slabs::gather::{cast_slabs, cast_with_slabs};
+pub use slabs::gather::cast_slabs;
 pub use slabs::{Cutting, Slab, SlabRequest, Slabs};

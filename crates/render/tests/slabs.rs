@@ -8,7 +8,7 @@ use array::{Affine, ErrorKind, Meaning};
 use common::{Synthetic, covered, cubic, difference, draw, points, pool_of, rms, voxel_box};
 use corridor_render::{
     Bounds, Camera, Cancel, Cutting, Image, ImageSize, Isosurface, Rect, Scene, SlabRequest, Slabs,
-    TransferFunction, best_axis, cast_slabs, cast_with_slabs,
+    TransferFunction, best_axis, cast_slabs,
 };
 use glam::DVec3;
 use view::{Mode, SpaceAxis};
@@ -106,13 +106,11 @@ fn labels_gaps_clips_and_levels_are_cut_as_they_are_drawn() {
 }
 
 #[test]
-fn a_picture_beside_slabs_is_the_picture_without_them() {
+fn the_same_request_gives_the_same_slabs() {
     let synthetic = Synthetic::new([24; 3], [8, 16, 16], cubic);
-    let (scene, pool) = (synthetic.scene(), synthetic.full_pool());
+    let scene = synthetic.scene();
     let request = SlabRequest::planes(scene.camera.orbit(0.1, 0.0), 32);
-    let (frame, slabs) = cast_with_slabs(&scene, &request, &pool.snapshot(), &Cancel::new()).unwrap();
-    assert_eq!(frame.image, draw(&scene, &pool).image);
-    assert_eq!(slabs, slabs_of(&scene, &synthetic, &request), "the same request gives the same slabs");
+    assert_eq!(slabs_of(&scene, &synthetic, &request), slabs_of(&scene, &synthetic, &request));
 }
 
 #[test]
@@ -234,24 +232,15 @@ fn the_axis_is_the_nearest_one_and_does_not_tremble() {
 }
 
 #[test]
-fn one_axis_gives_way_to_another_without_a_jump() {
+fn slabs_across_two_axes_show_the_same_from_their_own_camera() {
     let synthetic = Synthetic::new([40; 3], [16; 3], waves);
     let mut scene = synthetic.scene();
     // Between two axes, where the switch is.
     scene.camera = Camera::framing(&scene.view.bounds(), [0.68, 0.73, -0.1]);
     let of = |axis| slabs_of(&scene, &synthetic, &exact(scene.camera, Cutting::Axis(axis), 24));
-    let (old, new) = (of(SpaceAxis::X), of(SpaceAxis::Y));
-    let own = [&old, &new].map(|slabs| slabs.draw(&scene.camera, scene.size).unwrap());
+    let own =
+        [of(SpaceAxis::X), of(SpaceAxis::Y)].map(|slabs| slabs.draw(&scene.camera, scene.size).unwrap());
     expect_near(&own[0], &own[1], "from the camera of the switch");
-    // Elsewhere they differ, and one becomes the other in even steps.
-    let camera = scene.camera.orbit(0.2, 0.0);
-    let between = |share| new.draw_instead_of(&old, share, &camera, scene.size).unwrap();
-    let whole = difference(&between(0.0), &between(1.0));
-    assert!(whole > 4.0, "{whole}");
-    assert_eq!(between(0.0), old.draw(&camera, scene.size).unwrap());
-    let steps = (0..10).map(|i| difference(&between(i as f32 / 10.0), &between((i + 1) as f32 / 10.0)));
-    assert!(steps.fold(0.0, f64::max) <= whole / 10.0 + 0.01);
-    assert!(new.draw_instead_of(&old, 1.5, &camera, scene.size).is_err());
 }
 
 #[test]

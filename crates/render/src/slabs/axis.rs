@@ -1,11 +1,9 @@
-//! Choice of the axis across which a volume is cut, and the transition from one set of slabs to another.
+//! Choice of the axis across which a volume is cut into slabs.
 
-use array::{Error, Result};
 use glam::DVec3;
 use view::SpaceAxis;
 
-use super::Slabs;
-use crate::{Camera, Image, ImageSize, VolumeView};
+use crate::{Camera, VolumeView};
 
 /// Margin by which another axis must be nearer to the line of sight to replace the current one: otherwise a
 /// camera that trembles at the border between two axes would alternate between them.
@@ -30,29 +28,4 @@ pub fn best_axis(view: &VolumeView, camera: &Camera, before: Option<SpaceAxis>) 
 pub(super) fn normal_of(view: &VolumeView, axis: SpaceAxis) -> DVec3 {
     let inverse = view.world_from_volume.matrix3.inverse();
     inverse.transpose().col(axis.index()).normalize_or_zero()
-}
-
-impl Slabs {
-    /// Draws a blend of an older set and this one, as [`draw`](Self::draw) does for one set: `share` of the
-    /// picture comes from this one. A new set so replaces an old one without a jump, whatever axes they were
-    /// cut along.
-    ///
-    /// # Errors
-    /// The errors of [`draw`](Self::draw); `Invalid` for a share that is not from 0 to 1.
-    pub fn draw_instead_of(
-        &self,
-        older: &Self,
-        share: f32,
-        camera: &Camera,
-        size: ImageSize,
-    ) -> Result<Image> {
-        if !(0.0..=1.0).contains(&share) {
-            return Err(Error::invalid(format!("expected a share from 0 to 1, found {share}")));
-        }
-        let (mut image, old) = (self.draw(camera, size)?, older.draw(camera, size)?);
-        for (new, old) in image.rgba.as_flattened_mut().iter_mut().zip(old.rgba.as_flattened()) {
-            *new = old + (*new - old) * share;
-        }
-        Ok(image)
-    }
 }

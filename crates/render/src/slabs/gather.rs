@@ -16,8 +16,7 @@ use crate::cpu::context::CastContext;
 use crate::cpu::slab_layers::{SlabBorders, SlabTile};
 use crate::scene::fidelity::ShownSamples;
 use crate::{
-    Cancel, Fidelity, ImagePart, ImageSize, Instructions, Quality, Rect, RenderedImage, SampleTally, Scene,
-    Snapshot, cast,
+    Cancel, Fidelity, ImagePart, ImageSize, Instructions, Quality, Rect, SampleTally, Scene, Snapshot,
 };
 
 /// Factor by which samples are farther apart if texels are larger than pixels.
@@ -29,7 +28,7 @@ const THINNEST: f64 = 1.0 / 64.0;
 /// The scene's camera is ignored; the request's is used.
 ///
 /// # Errors
-/// The errors of [`cast`]; `Invalid` for an invalid request; `Unsupported` for a scene with
+/// The errors of [`cast`](crate::cast); `Invalid` for an invalid request; `Unsupported` for a scene with
 /// isosurfaces, slices or extreme values, which cannot be cut into slabs.
 pub fn cast_slabs(
     scene: &Scene,
@@ -38,22 +37,6 @@ pub fn cast_slabs(
     cancel: &Cancel,
 ) -> Result<(Slabs, Fidelity)> {
     cast_with_instructions(scene, request, blocks, cancel, Instructions::best())
-}
-
-/// Draws a picture and casts slabs of the same scene, concurrently on the same threads and with the same
-/// tables.
-///
-/// # Errors
-/// The errors of [`cast`] and [`cast_slabs`].
-pub fn cast_with_slabs(
-    scene: &Scene,
-    request: &SlabRequest,
-    blocks: &Snapshot,
-    cancel: &Cancel,
-) -> Result<(RenderedImage, Slabs)> {
-    let (frame, slabs) =
-        rayon::join(|| cast(scene, blocks, cancel), || cast_slabs(scene, request, blocks, cancel));
-    Ok((frame?, slabs?.0))
 }
 
 fn cast_with_instructions(
