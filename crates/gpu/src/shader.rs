@@ -39,8 +39,8 @@ const PARTS: [&str; 12] = [
     include_str!("shader/cell.wgsl"),
     include_str!("shader/walk.wgsl"),
     include_str!("shader/search.wgsl"),
-    include_str!("shader/cut.wgsl"),
-    include_str!("shader/meet.wgsl"),
+    include_str!("shader/slices.wgsl"),
+    include_str!("shader/solids.wgsl"),
     include_str!("shader/cast.wgsl"),
 ];
 

@@ -2,7 +2,7 @@
 
 var<workgroup> shown: array<atomic<u32>, SHOWN>;
 
-// Where a line is inside a box, in steps; nowhere where the first is not below the second.
+// Range of a line inside a box, in steps; empty if the first is not below the second.
 fn slab(start: vec3f, along: vec3f, low: vec3f, high: vec3f) -> vec2f {
     var span = vec2f(-NEVER, NEVER);
     for (var axis = 0u; axis < 3u; axis++) {
@@ -19,7 +19,7 @@ fn slab(start: vec3f, along: vec3f, low: vec3f, high: vec3f) -> vec2f {
     return span;
 }
 
-// The ray of a pixel, and the samples it has.
+// Sets up the ray of a pixel, and the range of its samples.
 fn aim(pixel: vec2u) {
     let size = vec2f(picture.size);
     let at = (2.0 * (vec2f(pixel) + 0.5) / size - 1.0) * vec2f(1.0, -1.0);
@@ -57,7 +57,7 @@ fn aim(pixel: vec2u) {
     }
 }
 
-// The color of a ray whose path is so many times as long as the one it was gathered along, as in `cpu/packet/spacing.rs` of `render`.
+// Color of a ray whose path is `times` as long as the one it was accumulated along, as in `cpu/packet/spacing.rs` of `render`.
 fn lengthened(color: vec4f, times: f32) -> vec4f {
     if color.a <= 0.0 || color.a >= 1.0 {
         return color;
@@ -65,7 +65,7 @@ fn lengthened(color: vec4f, times: f32) -> vec4f {
     return color * ((1.0 - pow(1.0 - color.a, times)) / color.a);
 }
 
-// Samples up to before `behind` in a block, one after another, between its value and that of a coarser one.
+// Draws samples up to before `behind` in a block, one by one, blended between its value and that of a coarser block.
 fn draw_faded(block: Block, behind: f32) {
     while next < behind && rgba.a < picture.opaque {
         let volume = volume_at(next);
@@ -77,7 +77,7 @@ fn draw_faded(block: Block, behind: f32) {
             var own = found;
             let middle = select(found.place, (before + found.place) * 0.5, knows_before);
             own.place = middle;
-            // The middle alone: the way is not cut up.
+            // The middle alone: the interval is not cut into parts.
             var color = entry(0u, 0u, middle);
             if IS_LIT {
                 color = lit(color, light_of(squared_cosine(found.slope + slope)));
@@ -90,7 +90,7 @@ fn draw_faded(block: Block, behind: f32) {
     next = select(next, behind, rgba.a >= picture.opaque);
 }
 
-// Samples of a piece of the way through a block; `next` moves on with what was drawn.
+// Draws samples of a segment in a block; moves `next` behind them.
 fn draw_piece(block: Block, behind: f32, stride_log2: u32, is_fading: bool) {
     if is_stuck || next >= behind {
         return;
@@ -107,13 +107,13 @@ fn draw_piece(block: Block, behind: f32, stride_log2: u32, is_fading: bool) {
     }
     march(block, next, behind, stride_log2);
     if stride_log2 > 0u {
-        // The sample before the next one is one step away, not half a stride.
+        // The previous sample is one step away, not half a stride.
         forget();
     }
     next = behind;
 }
 
-// The samples of `0..count` from `local` on that lie outside the transition: those before begin in it, those behind end
+// Returns the samples of `0..count` from `local` on that lie outside the transition: those before begin in it, those behind end
 // in it.
 fn outside_fade(block: Block, local: vec3f, along: vec3f, count: f32) -> vec2f {
     var first = 0.0;
@@ -135,8 +135,8 @@ fn outside_fade(block: Block, local: vec3f, along: vec3f, count: f32) -> vec2f {
     return vec2f(first, clamp(behind, first, count));
 }
 
-// A block up to before `behind`: what leads over to coarser blocks one by one, the rest in strides, with single steps up to
-// their whole multiples.
+// Draws a block up to before `behind`: samples in the transition to coarser blocks one by one, the rest in strides, with single steps
+// up to whole multiples of the stride.
 fn draw_block(block: Block, behind: f32) {
     let start = next;
     let along = ray_step * picture.levels[block.level].scale;
@@ -161,7 +161,7 @@ fn draw_block(block: Block, behind: f32) {
     }
 }
 
-// True where nothing of a block is to be seen, nor on the ways that lead to it from what was skipped before.
+// True if nothing of a block is visible, nor in the intervals that lead to it from skipped regions.
 fn is_unseen(block: Block) -> bool {
     let fades_somewhere = (block.flags & (FADE_X | FADE_Y | FADE_Z)) != 0u;
     if (block.flags & HIDDEN) == 0u || fades_somewhere || knows_before {
@@ -170,7 +170,7 @@ fn is_unseen(block: Block) -> bool {
     return block.gap == NO_GAP || block.gap == gap;
 }
 
-// Through one region, up to before `stop`.
+// Draws one region, up to before `stop`.
 fn pass_region(stop: f32) {
     let region = region_from(0u, volume_at(next), for_pass());
     if is_stuck {
@@ -220,7 +220,7 @@ fn draw_region(region: Region, behind: f32) {
     gap = select(block.gap, gap, is_stuck);
 }
 
-// A ray that waits tells which blocks it will come to next, as far as they are of use.
+// Requests the blocks that a waiting ray will need next, if they are of use.
 fn look_ahead() {
     let searches = HAS_SOLIDS && !has_hit;
     let purpose = select(for_pass(), FOR_SEARCH, searches);
@@ -244,7 +244,7 @@ fn look_ahead() {
     }
 }
 
-// Draws on; false where the ray has not ended yet.
+// Continues a ray; false if it has not ended yet.
 fn go_on() -> bool {
     while rgba.a < picture.opaque {
         if HAS_SOLIDS {
@@ -255,7 +255,7 @@ fn go_on() -> bool {
                 rgba = select(rgba, hit.color, hit.at < NEVER);
                 return true;
             }
-            // Extreme values have no depth: all else stands before them.
+            // Extreme values have no depth: everything else is in front of them.
             if IS_EXTREME && hit.at < NEVER {
                 take_hit();
                 continue;

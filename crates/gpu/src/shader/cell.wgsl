@@ -1,13 +1,13 @@
 // Values along a ray within one cell of eight voxels: a cubic, and where it crosses values, as in `isosurface/cubic.rs` of `render`.
 //
-// Values are told from that of the first corner, so that f32 keeps what they differ by.
+// Values are relative to that of the first corner, which preserves their differences in f32.
 
-// c.x + c.y s + c.z s^2 + c.w s^3: the values at `start + s * along`, in shares of the cell.
+// c.x + c.y s + c.z s^2 + c.w s^3: the values at `start + s * along`, in fractions of the cell.
 fn cubic_of(v: array<f32, 8>, start: vec3f, along: vec3f) -> vec4f {
     let rise = vec4f(v[1] - v[0], v[3] - v[2], v[5] - v[4], v[7] - v[6]);
     let edge = fma(rise, vec4f(start.x), vec4f(v[0], v[2], v[4], v[6]));
     let edge_along = rise * along.x;
-    // Of the lower face and the upper one.
+    // Coefficients of the lower face and of the upper one.
     let side = edge.yw - edge.xz;
     let side_along = edge_along.yw - edge_along.xz;
     let face = fma(side, vec2f(start.y), edge.xz);
@@ -28,7 +28,7 @@ fn cubic_at(c: vec4f, s: f32) -> f32 {
     return fma(fma(fma(c.w, s, c.z), s, c.y), s, c.x);
 }
 
-// 0, the turning points before `length`, `length`: it rises or falls only between two of them.
+// 0, the extrema before `length`, and `length`: the cubic is monotone between two of them.
 struct Pieces {
     ends: array<f32, 4>,
     count: u32,
@@ -39,7 +39,7 @@ fn pieces_of(c: vec4f, length: f32) -> Pieces {
     pieces.count = 1u;
     let square = c.z * c.z - 3.0 * c.y * c.w;
     if square >= 0.0 {
-        // Both roots without cancellation; infinities are no turning points.
+        // Both roots without cancellation; infinities are no extrema.
         let root = sqrt(square);
         let far = -(c.z + select(root, -root, c.z < 0.0));
         let one = far / (3.0 * c.w);
@@ -57,12 +57,12 @@ fn pieces_of(c: vec4f, length: f32) -> Pieces {
     return pieces;
 }
 
-// Halving alone is done after so many steps.
+// Number of steps after which only bisection is used.
 const MOST_STEPS = 24u;
-// How near the next guess ends the search: steps of the ray.
+// Distance to the next estimate that ends the search: steps of the ray.
 const PRECISION = 1e-6;
 
-// Where `value` is crossed between `first` and `last`, whose values lie on different sides of it.
+// Position between `first` and `last`, whose values lie on different sides of `value`, at which it is crossed.
 fn crossing(c: vec4f, value: f32, first: f32, last: f32) -> f32 {
     var low = first;
     var high = last;
@@ -75,7 +75,7 @@ fn crossing(c: vec4f, value: f32, first: f32, last: f32) -> f32 {
         } else {
             high = s;
         }
-        // Newton's step while it stays between both, else the middle.
+        // Newton's step if it stays between both, else the middle.
         let newton = s - rest / fma(fma(3.0 * c.w, s, 2.0 * c.z), s, c.y);
         let guess = select(0.5 * (low + high), newton, newton > low && newton < high);
         if abs(guess - s) <= PRECISION {
@@ -86,7 +86,7 @@ fn crossing(c: vec4f, value: f32, first: f32, last: f32) -> f32 {
     return s;
 }
 
-// The gradient of what is interpolated between the corners, at shares of the cell; per voxel.
+// Gradient of the trilinear interpolant of the corners, at fractions of the cell; per voxel.
 fn gradient_of(v: array<f32, 8>, share: vec3f) -> vec3f {
     let rise = vec4f(v[1] - v[0], v[3] - v[2], v[5] - v[4], v[7] - v[6]);
     let along = fma(rise, vec4f(share.x), vec4f(v[0], v[2], v[4], v[6]));

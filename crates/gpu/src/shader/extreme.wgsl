@@ -1,13 +1,13 @@
-// The largest, or the smallest, value along a ray, as in `cpu/extreme` of `render`: of the ray only the best height so far is kept.
+// Largest or smallest value along a ray, as in `cpu/extreme` of `render`: only the best height so far is kept.
 
-// The best height; NOTHING where no value was met.
+// Best height; NOTHING if no value was met.
 var<private> best: f32;
 
 fn may_rise(block: Block) -> bool {
     return best < block.highest - ALIKE;
 }
 
-// Samples of a block up to before `behind`; leaps over cells that reach no higher than what is known.
+// Samples of a block up to before `behind`; skips cells whose heights do not exceed the best one.
 fn climb(block: Block, behind: f32) {
     let start = local_of(block, volume_at(next));
     let first = next;

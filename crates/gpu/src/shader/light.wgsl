@@ -1,6 +1,6 @@
-// Light: one lamp at the eye, as in `scene/light.rs` of `render`.
+// Lighting by a headlight at the eye, as in `scene/light.rs` of `render`.
 
-// The squared cosine between a gradient in volume space and the ray; 1 without a gradient, or with one beyond all measure.
+// Squared cosine between a gradient in volume space and the ray; 1 without a gradient, or with an infinite one.
 fn squared_cosine(gradient: vec3f) -> f32 {
     let along = dot(gradient, ray_step * (picture.direction / step_stretch));
     let mixed = vec3f(gradient.xx, gradient.y) * vec3f(gradient.y, gradient.zz);
@@ -11,7 +11,7 @@ fn squared_cosine(gradient: vec3f) -> f32 {
     return 1.0;
 }
 
-// What colors are multiplied by, and what is added for each part of opacity.
+// Factor of the colors, and addition for each part of opacity.
 fn light_of(squared: f32) -> vec2f {
     var mirrored = squared;
     for (var i = 0u; i < SQUARINGS; i++) {
@@ -20,7 +20,7 @@ fn light_of(squared: f32) -> vec2f {
     return vec2f(picture.light.x + picture.light.y * sqrt(squared), mirrored * picture.light.z);
 }
 
-// A premultiplied color as it looks under a light.
+// Premultiplied color under a light.
 fn lit(color: vec4f, light: vec2f) -> vec4f {
     return vec4f(min(color.rgb * light.x + light.y * color.a, vec3f(color.a)), color.a);
 }

@@ -1,10 +1,10 @@
-// Along a ray through one block: samples, and what the ways between them add.
+// March along a ray through one block: samples, and the contributions of the intervals between them.
 
 fn entry_at(place: f32) -> u32 {
     return u32(clamp(place, 0.0, f32(ENTRIES - 1u)) + 0.5);
 }
 
-// The entry of a table at a place: for parts of number `size`.
+// Entry of a table at a place: for parts of number `size`.
 fn entry(first_word: u32, size: u32, place: f32) -> vec4f {
     let at = first_word + 2u * (size * ENTRIES + entry_at(place));
     let low = table[at];
@@ -17,12 +17,12 @@ fn add(color: vec4f) {
     rgba = fma(color, vec4f(1.0 - rgba.a), rgba);
 }
 
-// How much opacity bends below a place.
+// Accumulated bend of opacity below a place.
 fn bend(first_word: u32, place: f32) -> f32 {
     return bitcast<f32>(table[first_word + 6u * ENTRIES + u32(clamp(place, 0.0, f32(ENTRIES - 1u)))]);
 }
 
-// Into how many parts the way between two places is to be cut: number `size` of what there is.
+// Index in PARTS of the number of parts that the interval between two places requires.
 fn parts_of(first_word: u32, start: f32, stop: f32) -> u32 {
     let low = min(start, stop);
     let high = max(start, stop);
@@ -34,7 +34,7 @@ fn part_count(size: u32) -> u32 {
     return select(select(1u, FEW_PARTS, size == 1u), MANY_PARTS, size == 2u);
 }
 
-// The way from the sample before to this one: its middle or, where opacity bends in between, as many parts as that asks for.
+// Adds the interval from the previous sample to this one: its middle or, where opacity is nonlinear, as many parts as required.
 fn add_leg(first_word: u32, found: Found, is_bent: bool) {
     let leg_start = select(found.place, before, knows_before);
     var size = 0u;
@@ -62,12 +62,12 @@ fn remember(found: Found) {
     knows_before = found.is_there;
 }
 
-// A color among the words behind the tables.
+// Color among the words after the tables.
 fn color_at(word: u32) -> vec4f {
     return bitcast<vec4f>(vec4u(table[word], table[word + 1u], table[word + 2u], table[word + 3u]));
 }
 
-// The color of a label, as in `scene/color_map.rs` of `render`.
+// Color of a label, as in `scene/color_map.rs` of `render`.
 fn label_color(label: u32) -> vec4f {
     if label < COLORS {
         return color_at(picture.labels_at + 4u * label);
@@ -96,19 +96,19 @@ fn add_label(block: Block, first_word: u32, local: vec3f) {
     add(color);
 }
 
-// The cell that a position lies in.
+// Cell that contains a position.
 fn cell_at(block: Block, local: vec3f) -> vec3u {
     return min(vec3u(max(local, vec3f(0.0)) / f32(CELL)), (block.shape - 1u) / CELL);
 }
 
-// The byte of a cell of those whose first word is this.
+// Byte of a cell, in the list that begins at this word.
 fn byte_at(block: Block, first_word: u32, cell: vec3u) -> u32 {
     let cells = (block.shape + CELL - 1u) / CELL;
     let number = (cell.z * cells.y + cell.y) * cells.x + cell.x;
     return extractBits(fields[first_word + number / 4u], 8u * (number & 3u), 8u);
 }
 
-// How many samples the ray has in the box of cells nearer than `reach` around its own. At least one.
+// Number of samples that the ray has in the box of cells nearer than `reach` around its own. At least one.
 fn samples_to_exit(block: Block, cell: vec3u, reach: f32, local: vec3f, per_voxel: vec3f) -> u32 {
     let cells = vec3f((block.shape + CELL - 1u) / CELL);
     let low = vec3f(cell) - (reach - 1.0);
@@ -116,7 +116,7 @@ fn samples_to_exit(block: Block, cell: vec3u, reach: f32, local: vec3f, per_voxe
     var samples = 1e9;
     for (var axis = 0u; axis < 3u; axis++) {
         let forward = per_voxel[axis] >= 0.0;
-        // Beyond the outermost cells there is only the end of the block.
+        // Beyond the outermost cells only the end of the block limits the ray.
         if select(low[axis] <= 0.0, high[axis] >= cells[axis], forward) {
             continue;
         }
@@ -126,9 +126,9 @@ fn samples_to_exit(block: Block, cell: vec3u, reach: f32, local: vec3f, per_voxe
     return u32(max(samples, 0.0)) + 1u;
 }
 
-// What is ahead at sample number `i` in a block.
+// Result of a test for skipping at sample number `i` in a block.
 struct Ahead {
-    // Nothing to be seen for so many samples; 0 where something is.
+    // Number of samples for which nothing is visible; 0 if something is.
     skipped: u32,
     is_bent: bool,
 }
@@ -149,8 +149,8 @@ fn look(block: Block, local: vec3f, per_voxel: vec3f, left: u32) -> Ahead {
     return Ahead(min(samples_to_exit(block, cell, f32(reach), local, per_voxel), left), false);
 }
 
-// Samples from `first` to before `behind`, each for 2^`stride_log2` steps and in their middle. There is one place where voxels
-// are looked up, because what is inlined twice is compiled twice.
+// Samples from `first` to before `behind`, each for 2^`stride_log2` steps and in their middle. Voxels are looked up at only one
+// place of the code, because what is inlined twice is compiled twice.
 fn march(block: Block, first: f32, behind: f32, stride_log2: u32) {
     let stride = f32(1u << stride_log2);
     let scale = picture.levels[block.level].scale;
@@ -163,7 +163,7 @@ fn march(block: Block, first: f32, behind: f32, stride_log2: u32) {
     let run = max(u32(min(fewest, f32(RUN))), 1u);
     var is_fresh = false;
     var is_bent = true;
-    // The sample at which to look ahead again.
+    // Sample of the next test for skipping.
     var looks_at = 0u;
     var i = 0u;
     while i < count && rgba.a < picture.opaque {
@@ -173,7 +173,7 @@ fn march(block: Block, first: f32, behind: f32, stride_log2: u32) {
             let ahead = look(block, fma(along, vec3f(at), start), per_voxel, count - i);
             skipped = ahead.skipped;
             looks_at = i + select(skipped, run, skipped == 0u);
-            // The way to the first comes from elsewhere, where opacity may bend.
+            // The interval to the first sample begins in another block, where opacity may be nonlinear.
             is_bent = i == 0u || ahead.is_bent;
         }
         if skipped > 0u && (IS_LABELS || !knows_before) {
@@ -197,7 +197,7 @@ fn march(block: Block, first: f32, behind: f32, stride_log2: u32) {
             continue;
         }
         if found.is_there {
-            // What lies on the way to the first that is hidden may be seen.
+            // Values in the interval to the first hidden sample may be visible.
             add_leg(first_word, found, is_bent || skipped > 0u);
         }
         if skipped > 0u {

@@ -1,10 +1,10 @@
-// Which block a place lies in, and what is found there.
+// Lookup of blocks by position.
 
-// A box of which every place has the same answer.
+// Box in which every position has the same result.
 struct Region {
-    // The sample, not whole, at which the ray leaves it.
+    // Sample, not whole, at which the ray leaves the box.
     exit: f32,
-    // The finest block that can be drawn, or NONE.
+    // Finest block that can be drawn, or NONE.
     block: u32,
     level: u32,
     is_lacking: bool,
@@ -27,7 +27,7 @@ fn block_at(level: u32, at: vec3i) -> u32 {
     return NONE;
 }
 
-// The place in a level's grid that holds a position, counted from the level's anchor.
+// Position in a level's grid of the block that contains a volume position.
 fn place_of(level: u32, volume: vec3f) -> vec3i {
     let voxel = fma(volume, picture.levels[level].scale, picture.levels[level].shift);
     let cell = vec3i(clamp(floor(voxel), vec3f(-1e9), vec3f(1e9))) + picture.levels[level].anchor;
@@ -39,7 +39,7 @@ fn local_of(block: Block, volume: vec3f) -> vec3f {
     return fma(volume, picture.levels[level].scale, picture.levels[level].shift) - vec3f(block.start);
 }
 
-// Where the ray leaves a place in a level's grid.
+// Sample at which the ray leaves the block at a position in a level's grid.
 fn exit_of(level: u32, at: vec3i) -> f32 {
     let start = fma(ray_origin, picture.levels[level].scale, picture.levels[level].shift);
     let along = ray_step * picture.levels[level].scale;
@@ -48,7 +48,7 @@ fn exit_of(level: u32, at: vec3i) -> f32 {
     var exit = NEVER;
     for (var axis = 0u; axis < 3u; axis++) {
         let forward = along[axis] > 0.0;
-        // Beyond the outermost blocks there is nothing else.
+        // There are no further blocks beyond the outermost ones.
         let is_open = select(at[axis] == 0, at[axis] == picture.levels[level].last_place[axis], forward);
         if along[axis] == 0.0 || is_open {
             continue;
@@ -69,20 +69,20 @@ fn has_voxels(block: u32) -> bool {
     return blocks[block].atlas != NO_ATLAS;
 }
 
-// Voxels that are needed are not in an atlas: they are asked for, and the ray waits, unless something stands in.
+// Requests voxels that are not in an atlas; the ray waits, unless another block is drawn instead.
 fn lack(block: u32) {
     mark(block, LACKED);
     is_stuck = picture.stands_in == 0u;
 }
 
-// What the ray wants of a region.
+// Purpose for which a ray looks up a region.
 const FOR_MARCH = 0u;
 const FOR_SEARCH = 1u;
 const FOR_CLIMB = 2u;
 const FOR_COUNT = 3u;
 const FOR_VOXELS = 4u;
 
-// For what the ray passes the volume.
+// Pass of the ray through the volume for which blocks are looked up.
 fn for_pass() -> u32 {
     if DRAWS_VOLUME {
         return FOR_MARCH;
@@ -90,8 +90,8 @@ fn for_pass() -> u32 {
     return select(FOR_COUNT, FOR_CLIMB, IS_EXTREME);
 }
 
-// A block's voxels are of no use for that: the transfer function shows nothing of it (as long as nothing leads to it), no
-// surface lies in it, it is no higher than what is known, or it is only told which level it is of.
+// True if the voxels of a block are not needed: the transfer function shows nothing of it (and no interval leads to it), no
+// surface lies in it, it is not higher than the best height, or only its level is requested.
 fn is_of_no_use(block: u32, purpose: u32) -> bool {
     switch purpose {
         case FOR_MARCH: { return (blocks[block].flags & HIDDEN) != 0u; }
@@ -102,7 +102,7 @@ fn is_of_no_use(block: u32, purpose: u32) -> bool {
     }
 }
 
-// From level number `first` on.
+// Finds the region, with blocks of level number `first` and coarser.
 fn region_from(first: u32, volume: vec3f, purpose: u32) -> Region {
     var found = Region(NEVER, NONE, 0u, picture.wanted_is_here == 0u);
     var was_lacking = false;
@@ -127,7 +127,7 @@ fn region_from(first: u32, volume: vec3f, purpose: u32) -> Region {
             return found;
         }
     }
-    // Nothing stands in: better to wait than a hole.
+    // Nothing is drawn instead: waiting is better than a hole.
     is_stuck = was_lacking;
     return found;
 }
@@ -137,7 +137,7 @@ fn fades(block: Block, local: vec3f) -> bool {
     return any(along & (local < vec3f(FADE_REACH)));
 }
 
-// In the transition from a coarser level's value to the block's own.
+// Value in the transition from a coarser level to the block's own.
 fn faded(block: Block, local: vec3f, volume: vec3f) -> Found {
     var own = find_whole(block, local, picture.levels[block.level].scale);
     if !own.is_there {
@@ -163,7 +163,7 @@ fn faded(block: Block, local: vec3f, volume: vec3f) -> Found {
     return own;
 }
 
-// In the block of a place; `is_whole`: nothing where one of the eight voxels is missing.
+// Value in the block at a position; `is_whole`: nothing if one of the eight voxels is missing.
 fn find_in(number: u32, volume: vec3f, is_whole: bool) -> Found {
     if !has_voxels(number) {
         lack(number);
@@ -181,8 +181,8 @@ fn find_in(number: u32, volume: vec3f, is_whole: bool) -> Found {
     return find(block, local, picture.levels[block.level].scale);
 }
 
-// One step before a sample: from there a ray enters the volume, or leaves what was skipped. Outside the volume its
-// outermost voxels go on.
+// Place one step before a sample: the interval from there leads into the volume, or out of a skipped region. Outside the
+// volume its outermost voxels are repeated.
 fn find_before(sample: f32) {
     let volume = clamp(volume_at(sample - 1.0), picture.box_low, picture.box_high);
     let region = region_from(0u, volume, FOR_MARCH);
@@ -198,7 +198,7 @@ fn find_before(sample: f32) {
     }
 }
 
-// Counts samples in a region for what is said of the picture.
+// Counts the samples in a region, for the fidelity of the picture.
 fn count(region: Region, samples: u32) {
     atomicAdd(&shown[select(region.level, MAX_LEVELS, region.block == NONE)], samples);
     if region.is_lacking {

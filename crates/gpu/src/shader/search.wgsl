@@ -1,43 +1,43 @@
 // Search for surfaces along a ray: region by region, cell by cell, front to back, as in `isosurface/hits` of `render`.
 //
-// The ray carries along on which side of all surfaces its last value was: how many of them have no higher value. Where
-// that changes, surfaces are crossed, one after another; so the sides say which is next, and how many were taken in a
-// cell says where to go on.
+// The ray keeps the side on which its last value was: the number of surfaces with no higher value. Where the side
+// changes, surfaces are crossed, one after another; so the sides determine the next one, and the number taken in a
+// cell determines where to continue.
 
-// Regions are asked for so far ahead, so that a ray on a wall is in the region it enters; steps, and a share of the way.
+// Distance ahead at which regions are looked up, so that a ray on a wall is in the region it enters; steps, and a share of the distance.
 const AHEAD = 1e-5;
 const AHEAD_SHARE = 5e-7;
 
-// What a ray meets.
+// Hit of a ray.
 struct Hit {
-    // In steps of the ray; NEVER where it meets nothing more.
+    // Position in steps of the ray; NEVER if there is no further hit.
     at: f32,
-    // Of the value there, in the table.
+    // Place of the value there, in the table.
     place: f32,
     // Squared cosine between the gradient there and the ray.
     squared: f32,
-    // Lit, premultiplied.
+    // Color, lit, premultiplied.
     color: vec4f,
 }
 
-// Up to where the search has looked and is to look, in steps.
+// Range that was searched and that is to be searched, in steps.
 var<private> search_at: f32;
 var<private> search_end: f32;
-// The side at `search_at`; NO_SIDE where it begins and behind missing values.
+// Side at `search_at`; NO_SIDE at the beginning and behind missing values.
 var<private> search_side: u32;
-// The cell in which something was found last, its block, where it ends, and how many of its surfaces were met.
+// Cell of the last hit, its block, its end, and the number of its surfaces that were taken.
 var<private> search_cell: vec3i;
 var<private> search_block: u32;
 var<private> search_exit: f32;
 var<private> search_taken: u32;
-// Found last.
+// Last hit.
 var<private> hit: Hit;
 
 fn isovalue(block: Block, surface: u32) -> f32 {
     return bitcast<f32>(table[block.isovalues + surface]);
 }
 
-// The side of a value, told from `base`.
+// Side of a value, relative to `base`.
 fn side_of(block: Block, value: f32, base: f32) -> u32 {
     var side = 0u;
     for (var i = 0u; i < picture.surface_count; i++) {
@@ -46,7 +46,7 @@ fn side_of(block: Block, value: f32, base: f32) -> u32 {
     return side;
 }
 
-// No surface lies between the ray's last value and those of this side.
+// True if no surface lies between the ray's last value and those of this side.
 fn is_alike(side: u32) -> bool {
     return side == NO_SIDE || side < SEVERAL_SIDES && (search_side == NO_SIDE || search_side == side);
 }
@@ -58,11 +58,11 @@ fn pass_side(block: Block, side: u32, exit: f32) {
     search_taken = 0u;
 }
 
-// Looks on until something is found; false where nothing is, up to `search_at`.
+// Continues until a hit is found; false if there is none up to `search_at`.
 fn search_surfaces() -> bool {
     while search_at < search_end && work_left > 0u {
         work_left--;
-        // First the rest of a cell of which some was met.
+        // First the rest of a cell of which some surfaces were taken.
         let resumes = search_taken > 0u;
         var number = search_block;
         var exit = search_exit;
@@ -102,7 +102,7 @@ fn search_surfaces() -> bool {
     return false;
 }
 
-// Looks through a block up to `exit`, until something is found; where it resumes, through the cell of what was found last.
+// Searches a block up to `exit`, until a hit is found; if resumed, first the cell of the last hit.
 fn find_in_block(number: u32, exit: f32, resumes: bool) -> bool {
     let block = blocks[number];
     let local = Local(local_of(block, ray_origin), ray_step * picture.levels[block.level].scale);
@@ -122,7 +122,7 @@ fn find_in_block(number: u32, exit: f32, resumes: bool) -> bool {
                 large_exits = exits(local, large);
                 continue;
             }
-            // Those outermost in a block that samples beyond its voxels belong to are one farther out.
+            // The outermost cells of a block that samples beyond its voxels belong to are one farther out.
             let low = large.at * i32(CELL);
             let high = low + i32(CELL) - 1;
             let lowest = select(low, vec3i(-1), large.at == vec3i(0));
@@ -150,7 +150,7 @@ fn find_in_block(number: u32, exit: f32, resumes: bool) -> bool {
     return false;
 }
 
-// Looks for what is met next in one cell between here and `exit`; where nothing is, the ray's side is that at `exit`.
+// Searches one cell between here and `exit` for the next hit; without one, the ray's side becomes that at `exit`.
 fn find_in_cell(block: Block, local: Local, cell: vec3i, exit: f32) -> bool {
     let raw = corners_of(block, cell);
     let base = value_of(raw[0]);
@@ -204,7 +204,7 @@ fn find_in_cell(block: Block, local: Local, cell: vec3i, exit: f32) -> bool {
     return false;
 }
 
-// The surface that a value meets which rises from one side to another and has met `taken`; of those of one value the
+// Next surface of a value that rises from one side to another, of which `taken` were taken; of surfaces with one value the
 // last comes first.
 fn rising(block: Block, side: u32, behind: u32, taken: u32) -> u32 {
     let next = side + taken;
@@ -220,9 +220,9 @@ fn rising(block: Block, side: u32, behind: u32, taken: u32) -> u32 {
     return first + last - next;
 }
 
-// Notes what was found so many steps behind `search_at`.
+// Records a hit at this number of steps behind `search_at`.
 fn note(surface: u32, s: f32, gradient: vec3f, block: Block) {
-    // Of any size without overflow: only the direction matters.
+    // Scaled first to avoid overflow: only the direction matters.
     let most = max(abs(gradient.x), max(abs(gradient.y), abs(gradient.z)));
     let scaled = gradient / select(most, 1.0, most == 0.0) * picture.levels[block.level].scale;
     hit.at = search_at + s;

@@ -1,7 +1,7 @@
-// What is bound, and what a ray knows. Constants in capitals and the atlases are written before this text (shader.rs).
+// Bindings, and the state of a ray. Constants in capitals and the atlases are written before this text (shader.rs).
 //
-// Positions: `volume` is in voxels of level 0, from an anchor near the eye, so that f32 is exact where it matters; a level's
-// voxels count from its own whole-numbered anchor; `local` is in a block's own voxels. Samples lie at whole multiples
+// Positions: `volume` is in voxels of level 0, relative to an anchor near the eye, so that f32 is exact where it matters; a level's
+// voxels are relative to its own integer anchor; `local` is in a block's own voxels. Samples lie at whole multiples
 // of one step.
 
 // Rays of a picture: of the pixel at (a, u), both from -1 to 1, they begin at `origin + a * origin_across + u * origin_upward`.
@@ -26,11 +26,11 @@ struct Level {
     last_place: vec3i,
 }
 
-// By increasing value.
+// Surface, by increasing value.
 struct Surface {
-    // Premultiplied, before it is lit.
+    // Color, premultiplied, before lighting.
     color: vec4f,
-    // In the table.
+    // Place in the table.
     place: f32,
     spare_a: f32,
     spare_b: f32,
@@ -39,7 +39,7 @@ struct Surface {
 
 struct Slice {
     axis: u32,
-    // Volume position on it.
+    // Volume position of the plane.
     at: f32,
     spare_a: u32,
     spare_b: u32,
@@ -56,7 +56,7 @@ struct Picture {
     has_clip: u32,
     clip_high: vec3f,
     level_count: u32,
-    // Of xx, yy, zz; of xy, xz, yz.
+    // Coefficients of xx, yy, zz; of xy, xz, yz.
     squares: vec3f,
     direction: f32,
     mixed_squares: vec3f,
@@ -72,20 +72,20 @@ struct Picture {
     missing_count: u32,
     labels_at: u32,
     wanted_is_here: u32,
-    // How far right of the line of sight the image's middle lies.
+    // Offset of the image's middle to the right of the line of sight.
     middle: f32,
     // Each ray has samples of its own, as in `cpu/packet/spacing.rs` of `render`.
     is_thin: u32,
     // Height of extreme values = sense.x * place + sense.y.
     sense: vec2f,
-    // Number among the palette's colors = palette.x + palette.y * place.
+    // Index among the palette's colors = palette.x + palette.y * place.
     palette: vec2f,
     palette_at: u32,
     surface_count: u32,
     slice_count: u32,
-    // They are all that is drawn.
+    // True if nothing but the slices is drawn.
     slices_are_alone: u32,
-    // From everywhere, scattered from the lamp, mirrored.
+    // Ambient, diffuse and specular light.
     light: vec3f,
     surfaces: array<Surface, MAX_SURFACES>,
     slices: array<Slice, MAX_SLICES>,
@@ -98,28 +98,28 @@ struct Block {
     flags: u32,
     shape: vec3u,
     gap: u32,
-    // The last voxel with the apron.
+    // The last voxel, ghost voxels included.
     last: vec3u,
     // First word of its cells.
     field: u32,
-    // Where it lies in its atlas; NO_ATLAS where it does not.
+    // Position in its atlas; NO_ATLAS if it is in none.
     texel: vec3u,
     atlas: u32,
     // Place in the table = (voxel - origin) * gain.
     origin: f32,
     gain: f32,
     level: u32,
-    // Of all its values, SEVERAL_SIDES or NO_SIDE.
+    // Side of all its values, SEVERAL_SIDES or NO_SIDE.
     side: u32,
-    // First word of its cells' sides, and of the values of surfaces as its voxels tell values.
+    // First word of its cells' sides, and of the isovalues of surfaces in the units of its voxels.
     sides: u32,
     isovalues: u32,
-    // How high it reaches, in pictures of extreme values.
+    // Its largest height, in pictures of extreme values.
     highest: f32,
     spare: u32,
 }
 
-// An entry of the page table, a hash table with linear probing; empty where `level` is NO_LEVEL.
+// Entry of the page table, a hash table with linear probing; empty if `level` is NO_LEVEL.
 struct Place {
     at: vec3i,
     level: u32,
@@ -129,14 +129,14 @@ struct Place {
     spare_c: u32,
 }
 
-// How far a ray is.
+// State of a ray between dispatches.
 struct Ray {
     slope: vec3f,
     before: f32,
     next: f32,
     gap: u32,
-    // And from their bits on: how many slices were looked at, how many surfaces were met in
-    // the cell that is searched in.
+    // Flags; above their bits the number of slices tested, and of surfaces taken in
+    // the cell that is searched.
     flags: u32,
     reached: f32,
     search_at: f32,
@@ -159,7 +159,7 @@ struct Ray {
 @group(0) @binding(5) var<storage, read_write> marks: array<atomic<u32>>;
 @group(0) @binding(6) var<storage, read_write> rays: array<Ray>;
 @group(0) @binding(7) var<storage, read_write> counts: array<atomic<u32>>;
-// What rays have gathered so far.
+// Accumulated colors of rays.
 @group(0) @binding(8) var<storage, read_write> colors: array<vec4f>;
 
 const HAS_MISSING = 1u;
@@ -184,7 +184,7 @@ const SEARCH_TAKEN = 24u;
 const NONE = 0xFFFFFFFFu;
 const NO_ATLAS = 0xFFFFFFFFu;
 const NO_LEVEL = 0xFFFFFFFFu;
-// Known to be empty at the wanted level.
+// Set if known to be empty at the wanted level.
 const NOT_COVERED = 0xFFFFFFFEu;
 const NO_GAP = 0xFFFFFFFFu;
 const FAR = 1e30;
@@ -199,15 +199,15 @@ var<private> ray_step: vec3f;
 // Length of its step, as a multiple of the picture's.
 var<private> step_stretch: f32;
 var<private> rgba: vec4f;
-// The sample before the next one: its place in the table and how places change around it, if they are known.
+// Place and slopes of the previous sample, if they are known.
 var<private> before: f32;
 var<private> slope: vec3f;
 var<private> knows_before: bool;
-// What was come through last.
+// Last region of the ray.
 var<private> gap: u32;
 var<private> next: f32;
 var<private> end: f32;
-// Where the ray enters and leaves what is drawn, between samples.
+// Positions where the ray enters and leaves what is drawn, between samples.
 var<private> reach: vec2f;
 // The ray waits for voxels that are not in an atlas.
 var<private> is_stuck: bool;

@@ -1,6 +1,6 @@
-// Voxels: what is interpolated between them, and what of them is missing.
+// Voxels: interpolation between them, and missing values.
 
-// What is found at a sample: its place in the table, and how places change around it, in volume space.
+// Result of a sample: its place in the table, and the slopes of places around it, in volume space.
 struct Found {
     place: f32,
     slope: vec3f,
@@ -42,7 +42,7 @@ fn place_in(block: Block, value: f32) -> f32 {
     return clamp((value - block.origin) * block.gain, -FAR, FAR);
 }
 
-// Eight voxels between two, lowest and highest; bits of their number: 1 x, 2 y, 4 z.
+// The eight voxels between the lowest and the highest corner, numbered by bits: 1 x, 2 y, 4 z.
 fn between(block: Block, low: vec3u, high: vec3u) -> array<u32, 8> {
     let a = low + block.texel;
     let b = high + block.texel;
@@ -58,13 +58,13 @@ fn between(block: Block, low: vec3u, high: vec3u) -> array<u32, 8> {
     );
 }
 
-// Those around a cell. Beyond the first voxel and the apron these go on.
+// Voxels around a cell. Before the first voxel and after the ghost voxels the outermost ones are repeated.
 fn corners_of(block: Block, cell: vec3i) -> array<u32, 8> {
     let last = vec3i(block.last);
     return between(block, vec3u(clamp(cell, vec3i(0), last)), vec3u(clamp(cell + 1, vec3i(0), last)));
 }
 
-// The eight voxels around a position, and the shares of the upper ones.
+// The eight voxels around a position, and the weights of the upper ones.
 struct Corners {
     raw: array<u32, 8>,
     share: vec3f,
@@ -81,7 +81,7 @@ fn blend(a: f32, b: f32, share: f32) -> f32 {
     return fma(b - a, share, a);
 }
 
-// Trilinear among values that are all there, `scale` voxels per voxel of level 0.
+// Trilinear among present voxels, `scale` voxels per voxel of level 0.
 fn interpolated(block: Block, v: array<f32, 8>, share: vec3f, scale: vec3f) -> Found {
     let rise = vec4f(v[1] - v[0], v[3] - v[2], v[5] - v[4], v[7] - v[6]);
     let along = fma(rise, vec4f(share.x), vec4f(v[0], v[2], v[4], v[6]));
@@ -96,7 +96,7 @@ fn interpolated(block: Block, v: array<f32, 8>, share: vec3f, scale: vec3f) -> F
     return found;
 }
 
-// Those of the eight that are there, their weights scaled up to one; nothing where less than half of the weight is there.
+// Interpolation among the present ones of the eight, their weights scaled up to one; nothing if less than half of the weight is present.
 fn among_present(block: Block, around_it: Corners, scale: vec3f) -> Found {
     var corners = around_it;
     var values: array<f32, 8>;
@@ -123,7 +123,7 @@ fn among_present(block: Block, around_it: Corners, scale: vec3f) -> Found {
     if !IS_LIT {
         return Found(place_in(block, middle), vec3f(0.0), true);
     }
-    // Among values that are all alike, rounding must make no slope.
+    // Rounding must not produce a slope among equal values.
     let even = clamp(middle, low, high);
     for (var i = 0u; i < 8u; i++) {
         values[i] = select(even, value_of(corners.raw[i]), is_there(corners.raw[i]));
@@ -133,7 +133,7 @@ fn among_present(block: Block, around_it: Corners, scale: vec3f) -> Found {
     return found;
 }
 
-// At a position in a block.
+// Value at a position in a block.
 fn find(block: Block, local: vec3f, scale: vec3f) -> Found {
     var corners = around(block, local);
     if (block.flags & HAS_MISSING) != 0u {
@@ -146,7 +146,7 @@ fn find(block: Block, local: vec3f, scale: vec3f) -> Found {
     return interpolated(block, values, corners.share, scale);
 }
 
-// The same, but nothing where one of the eight is missing.
+// The value at a position, but nothing if one of the eight is missing.
 fn find_whole(block: Block, local: vec3f, scale: vec3f) -> Found {
     var corners = around(block, local);
     var values: array<f32, 8>;

@@ -7,10 +7,10 @@ struct Local {
 }
 
 struct Walk {
-    // The cube it is in.
+    // Cube that contains it.
     at: vec3i,
     side: f32,
-    // The lowest and the highest cube; these go on for ever outward.
+    // Lowest and highest cube; these are unbounded outward.
     low: vec3i,
     high: vec3i,
 }
@@ -20,7 +20,7 @@ fn walk_from(local: Local, at: f32, side: f32, low: vec3i, high: vec3i) -> Walk 
     return Walk(vec3i(clamp(cube, vec3f(low), vec3f(high))), side, low, high);
 }
 
-// Where the ray leaves the cube through the walls of each axis, in steps.
+// Positions where the ray leaves the cube through the walls of each axis, in steps.
 fn exits(local: Local, walk: Walk) -> vec3f {
     let forward = local.step > vec3f(0.0);
     let stands = abs(local.step) < vec3f(STILL);
@@ -34,7 +34,7 @@ fn least(v: vec3f) -> f32 {
     return min(v.x, min(v.y, v.z));
 }
 
-// The next cube; itself where there is none.
+// Next cube; the same one if there is none.
 fn stepped(local: Local, walk: Walk, exits: vec3f) -> Walk {
     var next = walk;
     var axis = select(0u, 1u, exits.y < exits.x);

@@ -1,18 +1,18 @@
-// Surfaces and slices in their order along the ray, mixed with what the transfer function shows, as in `cpu/packet/solids.rs` of `render`.
+// Surfaces and slices in their order along the ray, blended with what the transfer function shows, as in `cpu/packet/solids.rs` of `render`.
 //
-// The ray marches to the sample before what it meets next. The step in which that lies is drawn in stretches, before it
+// The ray marches to the sample before its next hit. The step that contains the hit is drawn in segments, before it
 // and behind it, between the values at their ends; `before` is the place at the end of the last one.
 
-// `hit` is what the ray meets next: a surface, else the nearest slice.
+// `hit` is the next hit of the ray: a surface, else the nearest slice.
 var<private> has_hit: bool;
 var<private> is_sheet: bool;
-// A step with a surface in it is under way: the one that ends at sample `next`, drawn up to `reached`.
+// True within a step that contains a surface: the one that ends at sample `next`, drawn up to `reached`.
 var<private> is_in_step: bool;
 var<private> reached: f32;
-// Of the light of that step.
+// Light of that step.
 var<private> step_squared: f32;
 
-// Looks for what is met next; false where that is not known yet.
+// Finds the next hit; false if it is not known yet.
 fn find_hit() -> bool {
     if has_hit {
         return true;
@@ -33,7 +33,7 @@ fn find_hit() -> bool {
     return true;
 }
 
-// Draws what is met and takes it.
+// Draws the next hit and removes it.
 fn take_hit() {
     add(hit.color);
     has_hit = false;
@@ -44,9 +44,9 @@ fn take_hit() {
     }
 }
 
-// The place in the table at a sample, whichever block it lies in; nothing where some of it is missing.
+// Place in the table at a sample, in any block; nothing if some of it is missing.
 fn place_at(sample: f32) -> Found {
-    // Outside the volume its outermost voxels go on.
+    // Outside the volume its outermost voxels are repeated.
     let volume = clamp(volume_at(sample), picture.box_low, picture.box_high);
     let region = region_from(0u, volume, FOR_VOXELS);
     if is_stuck || region.block == NONE {
@@ -55,7 +55,7 @@ fn place_at(sample: f32) -> Found {
     return find_in(region.block, volume, true);
 }
 
-// Draws the stretch up to what is met, or where that lies behind it the rest of the step.
+// Draws the segment up to the next hit or, if that lies behind the step, the rest of the step.
 fn meet() {
     let is_last = is_in_step && hit.at >= next;
     let goes_on = !is_last || next < end;
@@ -101,7 +101,7 @@ fn meet() {
     next = select(next, next + 1.0, DRAWS_VOLUME && goes_on);
 }
 
-// The premultiplied color of a way along which the place in the table runs evenly, `length` steps long.
+// Premultiplied color of an interval in which the place in the table is linear, `length` steps long.
 fn stretch(start: f32, stop: f32, length: f32) -> vec4f {
     var color = vec4f(0.0);
     if length <= 0.0 {

@@ -1,14 +1,14 @@
-// Where the ray meets slices: only the nearest that has a value there matters, because it is opaque. As in `cpu/slices.rs` of `render`.
+// Intersections of the ray with slices: only the nearest that has a value there matters, because it is opaque. As in `cpu/slices.rs` of `render`.
 
-// The nearest of those looked at, in steps; NEVER where there is none. Its place in the table, and the squared cosine there
+// Nearest of the tested slices, in steps; NEVER if there is none. Its place in the table, and the squared cosine there
 // or, of labels, the label.
 var<private> sheet_at: f32;
 var<private> sheet_place: f32;
 var<private> sheet_squared: f32;
-// How many slices were looked at.
+// Number of slices tested.
 var<private> slices_seen: u32;
 
-// Looks at the slices that were not looked at yet; may have to wait.
+// Tests the remaining slices; may have to wait.
 fn cut() {
     while slices_seen < picture.slice_count {
         let axis = picture.slices[slices_seen].axis;
@@ -55,12 +55,12 @@ fn look_at_slice(at: f32, volume: vec3f) {
     if found.is_there {
         sheet_at = at;
         sheet_place = found.place;
-        // Labels have no slope: their number is kept in its place.
+        // Labels have no slope: their number is stored instead.
         sheet_squared = select(squared_cosine(found.slope), f32(bitcast<i32>(label)), IS_LABELS);
     }
 }
 
-// The color of a place where opacity plays no part.
+// Color of a place, without opacity.
 fn palette_color(place: f32) -> vec4f {
     let at = clamp(fma(place, picture.palette.y, picture.palette.x), 0.0, f32(COLORS - 1u));
     let low = min(u32(at), COLORS - 2u);
