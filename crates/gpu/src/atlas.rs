@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use render::device::{BlockStamp, CellsOf, Prepared, PreparedBlock};
+use render::device::{BlockStamp, CellsId, Prepared, PreparedBlock};
 
 /// Bytes of the first atlas of a slot size; each further one is as large as all before it together.
 pub const FIRST_ATLAS_BYTES: u64 = 64 << 20;
@@ -125,7 +125,7 @@ struct Page {
     stamp: BlockStamp,
     last_seen: u64,
     /// Pictures that its cells on the device are valid for; `None` if it has no cells there.
-    cells_of: Option<CellsOf>,
+    cells_id: Option<CellsId>,
 }
 
 /// Location of a block on the device.
@@ -181,16 +181,16 @@ impl AtlasSet {
 
     /// Returns true if the cells of a block are not those that a picture needs, and assumes that they are
     /// uploaded then.
-    pub(crate) fn lacks_cells(&mut self, at: PageLocation, of: &CellsOf) -> bool {
+    pub(crate) fn lacks_cells(&mut self, at: PageLocation, id: &CellsId) -> bool {
         let page = self.atlases[at.atlas].pages[at.slot as usize].as_mut();
-        let lacking = page.filter(|page| page.cells_of.as_ref() != Some(of));
-        lacking.map(|page| page.cells_of = Some(of.clone())).is_some()
+        let lacking = page.filter(|page| page.cells_id.as_ref() != Some(id));
+        lacking.map(|page| page.cells_id = Some(id.clone())).is_some()
     }
 
     /// Marks all cells as missing.
     pub(crate) fn forget_cells(&mut self) {
         let pages = self.atlases.iter_mut().flat_map(|atlas| &mut atlas.pages).flatten();
-        pages.for_each(|page| page.cells_of = None);
+        pages.for_each(|page| page.cells_id = None);
     }
 
     pub(crate) fn add(&mut self, size: SlotSize, grid: [u32; 3]) {
@@ -249,7 +249,7 @@ impl AtlasSet {
         let atlas = &mut self.atlases[number];
         let slot = atlas.free.pop()?;
         atlas.last_seen = self.now;
-        let page = Page { stamp: block.stamp.clone(), last_seen: self.now, cells_of: None };
+        let page = Page { stamp: block.stamp.clone(), last_seen: self.now, cells_id: None };
         atlas.pages[slot as usize] = Some(page);
         let at = PageLocation { atlas: number, slot };
         self.pages.insert(block.stamp.clone(), at);

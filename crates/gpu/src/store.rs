@@ -256,7 +256,7 @@ impl Store {
         entry.texel = atlas.texel(at.slot);
         entry.field = u32::try_from(first).expect("what a binding holds");
         entry.sides = entry.field + u32::try_from(atlas.size.cell_words()).expect("what a binding holds");
-        if cells_of(block).iter().all(Option::is_none) || !self.atlas_set.lacks_cells(at, &prepared.cells_of)
+        if cells_of(block).iter().all(Option::is_none) || !self.atlas_set.lacks_cells(at, &prepared.cells_id)
         {
             return;
         }

@@ -123,7 +123,7 @@ impl<T: Voxel> Caster<'_, T> {
             Ok(shown)
         };
         let shown = self.tiles().par_iter().map(draw).try_reduce(ShownSamples::default, both)?;
-        let shown = self.said(shown);
+        let shown = self.reported(shown);
         let image = image.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(DrawnPart { image, tally: SampleTally(shown), work: self.work() })
     }

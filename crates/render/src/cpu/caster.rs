@@ -72,7 +72,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
 
     /// Returns the counts to report for a picture. If depth bounds leave nothing of any ray, but rays meet
     /// the volume, one sample of the wanted level is counted, so that the shown level is reported.
-    pub(crate) fn said(&self, mut shown: ShownSamples) -> ShownSamples {
+    pub(crate) fn reported(&self, mut shown: ShownSamples) -> ShownSamples {
         if self.depth_bounds.is_some()
             && shown.is_nothing()
             && self.tiles().iter().any(|tile| self.is_met(tile))

@@ -3,7 +3,7 @@
 //! The cost of a ray is the number of its visible samples. So the estimate consists of points spread evenly
 //! over the blocks, each of which represents the samples that rays take around it, in full if something is
 //! visible and with a small share if not. Visibility is taken from the finest resident level, which may be a
-//! coarse one. Content behind something opaque is not known to cost less; [`Worked`](crate::DrawnPart::work)
+//! coarse one. Content behind something opaque is not known to cost less; [`DrawnPart::work`](crate::DrawnPart::work)
 //! reports the real work afterwards.
 
 use array::{BlockKey, Error, Result};
@@ -44,7 +44,7 @@ const MAX_OF_BLOCK: u32 = 1 << 14;
 ///
 /// # Errors
 /// `Invalid` for an invalid scene or blocks of another view; `TooLarge` beyond 262,144 blocks.
-pub fn work(scene: &Scene, at_hand: &Snapshot, blocks: &[BlockKey]) -> Result<Vec<WorkPoint>> {
+pub fn work(scene: &Scene, available: &Snapshot, blocks: &[BlockKey]) -> Result<Vec<WorkPoint>> {
     scene.check()?;
     if blocks.len() > MAX_POINTS {
         return Err(Error::too_large(format!(
@@ -69,7 +69,7 @@ pub fn work(scene: &Scene, at_hand: &Snapshot, blocks: &[BlockKey]) -> Result<Ve
         scene.mode == Mode::Composite && scene.surfaces.is_empty() && scene.slices.is_empty();
     let unseen = if has_depth_bounds { OUTSIDE_BOUNDS } else { 1.0 / LEAPT as f64 };
     let places: Vec<DVec3> = points.iter().map(|point| point.at.into()).collect();
-    let seen = each_blocks!(&at_hand.blocks, blocks => blocks.seen_at(scene, &places));
+    let seen = each_blocks!(&available.blocks, blocks => blocks.seen_at(scene, &places));
     for (point, is_seen) in points.iter_mut().zip(seen) {
         point.work *= if is_seen { 1.0 } else { unseen };
     }

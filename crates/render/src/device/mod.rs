@@ -143,7 +143,7 @@ impl BlockStamp {
 
 /// Id of the per-block data (visible cells, sides, heights) of a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CellsOf {
+pub struct CellsId {
     table_number: u64,
     mode: Mode,
     /// Bits of the ids.
@@ -224,9 +224,9 @@ pub struct Prepared {
     /// Scale of pictures of extreme values: height = the first * place + the second.
     pub height_scale: [f32; 2],
     /// Id of the visible cells, sides and heights of its blocks.
-    pub cells_of: CellsOf,
+    pub cells_id: CellsId,
     table_words: Vec<u32>,
-    blocks_at_hand: Snapshot,
+    resident_blocks: Snapshot,
 }
 
 /// Lighting of samples: see `light.rs`.
@@ -269,7 +269,7 @@ impl Prepared {
     /// For a block of another picture.
     #[must_use]
     pub fn voxels(&self, block: &PreparedBlock) -> VoxelBytes<'_> {
-        each_blocks!(&self.blocks_at_hand.blocks, blocks => voxels_of(blocks, block))
+        each_blocks!(&self.resident_blocks.blocks, blocks => voxels_of(blocks, block))
     }
 
     /// Returns the tables for samples that represent 1, 2, 4, ... steps, each of [`TABLE_WORDS`]: for whole
@@ -314,7 +314,7 @@ pub type VoxelBytes<'a> = Cow<'a, [u8]>;
 
 impl<T: Voxel> CastContext<'_, T> {
     /// Creates the result of [`prepare`].
-    fn prepared(&self, at_hand: &Snapshot) -> Prepared {
+    fn prepared(&self, resident_blocks: &Snapshot) -> Prepared {
         let view = &self.scene.view;
         let levels = self.level_indices.iter().map(|&level_index| {
             let level = &view.levels[level_index];
@@ -365,20 +365,20 @@ impl<T: Voxel> CastContext<'_, T> {
             slices_are_alone: self.scene.portion().slices.is_some(),
             palette: Palette::new(&self.scene.transfer).prepared(),
             height_scale: extreme.as_ref().map_or([0.0; 2], Extreme::height_scale),
-            cells_of: self.cells_of(&surfaces),
+            cells_id: self.cells_id(&surfaces),
             surfaces,
             table_words: tables
                 .iter()
                 .flat_map(TransferTable::words)
                 .chain(tables[0].label_words())
                 .collect(),
-            blocks_at_hand: at_hand.clone(),
+            resident_blocks: resident_blocks.clone(),
             view: Arc::clone(view),
         }
     }
 
-    fn cells_of(&self, surfaces: &[PreparedSurface]) -> CellsOf {
-        CellsOf {
+    fn cells_id(&self, surfaces: &[PreparedSurface]) -> CellsId {
+        CellsId {
             table_number: self.tables.number,
             mode: self.scene.mode,
             isovalues: surfaces.iter().map(|surface| surface.stored.to_bits()).collect(),

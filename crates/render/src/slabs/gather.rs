@@ -120,7 +120,7 @@ impl<T: Voxel> Caster<'_, T> {
             borders,
             slabs,
         };
-        Ok((slabs, SampleTally(self.said(shown))))
+        Ok((slabs, SampleTally(self.reported(shown))))
     }
 }
 

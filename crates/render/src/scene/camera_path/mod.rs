@@ -37,21 +37,21 @@ pub fn turn(camera: &Camera, degrees: f64, pictures: u32) -> Vec<Camera> {
 /// # Errors
 /// `Invalid` for no key camera, an invalid one ([`Camera::check`]), or key cameras with different
 /// projections.
-pub fn through(places: &[Camera], pictures: u32, way: CameraPath) -> Result<Vec<Camera>> {
+pub fn through(key_cameras: &[Camera], pictures: u32, path: CameraPath) -> Result<Vec<Camera>> {
     let none = || Error::invalid("expected a camera or several, found none");
-    let first = places.first().ok_or_else(none)?;
-    places.iter().try_for_each(Camera::check)?;
+    let first = key_cameras.first().ok_or_else(none)?;
+    key_cameras.iter().try_for_each(Camera::check)?;
     let kind = std::mem::discriminant(&first.projection);
-    if places.iter().any(|place| std::mem::discriminant(&place.projection) != kind) {
+    if key_cameras.iter().any(|camera| std::mem::discriminant(&camera.projection) != kind) {
         return Err(Error::invalid(
             "expected cameras that are all in perspective, or all orthographic; found both",
         ));
     }
     let shares = (0..pictures).map(|number| f64::from(number) / f64::from(pictures.max(2) - 1));
-    Ok(match way {
-        CameraPath::Straight => shares.map(|share| straight(places, share)).collect(),
+    Ok(match path {
+        CameraPath::Straight => shares.map(|share| straight(key_cameras, share)).collect(),
         CameraPath::Smooth => {
-            let smooth = Smooth::new(places).ok_or_else(none)?;
+            let smooth = Smooth::new(key_cameras).ok_or_else(none)?;
             shares.map(|share| smooth.at(share)).collect()
         }
     })
@@ -186,13 +186,13 @@ mod tests {
         }
     }
 
-    /// How far the axes of two images lie apart.
+    /// Distance between the axes of two images.
     fn axes_part(a: &Camera, b: &Camera) -> f64 {
         let [a, b] = [a, b].map(|camera| camera.axes().unwrap());
         (a.right - b.right).length() + (a.up - b.up).length()
     }
 
-    /// How much of the speed changes at the place where it changes most: of the eye, what is looked at, up and zoom.
+    /// Largest relative change of speed at any picture: of the eye, the target, up and the zoom.
     fn largest_jump(places: &[Camera], way: CameraPath) -> f64 {
         const STEPS: u32 = 1000;
         let legs = u32::try_from(places.len() - 1).unwrap();
