@@ -1,5 +1,5 @@
-//! Collective operations of all ranks with small messages. They use a binomial tree, in which no rank sends
-//! more than log2 of the number of ranks messages.
+//! Collective operations of all ranks with small messages. They use a binomial tree, in which a rank sends
+//! at most one message for each doubling of the number of ranks.
 
 use array::Result;
 

@@ -16,8 +16,8 @@
 //!                                                             '--> each rank holds a part of the finished image
 //! ```
 //!
-//! All ranks are equal: each holds a part of the finished image, and pixels are sent only from the rank that
-//! drew them to the one that keeps them, through the rounds of the schedule. Rank 0 divides the volume.
+//! All ranks are equal: in each round of the schedule a rank receives pixels only of the part of the image
+//! that it continues to composite, and in the end it holds a finished part. Rank 0 divides the volume.
 
 mod balance;
 mod collective;

@@ -11,7 +11,7 @@ use crate::{ALONE, launched};
 #[derive(Debug)]
 pub enum Process {}
 
-/// Returns `None`, as without other processes.
+/// Returns `None`: without MPI there are no other processes.
 ///
 /// # Errors
 /// `Unsupported` if several processes were started to work together: each would act as the only one.

@@ -14,7 +14,7 @@
 //!                                    |                                              |
 //!   Camera, TransferFunction --> Scene --> cast <-- Snapshot <-- BlockPool <-- Block -+
 //!                                           |
-//!                                         Frame: Image and Fidelity
+//!                                  RenderedImage: Image and Fidelity
 //! ```
 //!
 //! Modules, each above those that it uses:

@@ -1,4 +1,4 @@
-//! How exact pictures are: against the reference in double precision, for fields, types and transfer functions of all
+//! Accuracy of pictures: against the reference in double precision, for fields, types and transfer functions of all
 //! kinds; and against each other with every set of instructions, and with and without skipping.
 
 #![expect(clippy::unwrap_used, reason = "tests")]

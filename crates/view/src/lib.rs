@@ -1,8 +1,8 @@
 //! View of an array: what a picture shows, and how.
 //!
 //! A [`View`] is the only description of a picture, the same in a link, in a session, on the command line and
-//! in Python. This crate is pure: it checks views, merges changes into them, and chooses defaults that need
-//! only the description of a data set. It reads no values and never draws.
+//! in Python. This crate is pure: it checks views, merges changes into them, and chooses defaults from the
+//! description of a data set and a sample of its values. It reads no data and never draws.
 
 mod color_by;
 mod field;

@@ -1,6 +1,6 @@
-//! Files that are made from the table of fields: they say what the table says.
+//! Files that are generated from the table of fields are up to date.
 //!
-//! `CORRIDOR_BLESS=1 cargo test -p corridor-view --test generated` writes them anew; a change of them is a change of the fields.
+//! `CORRIDOR_BLESS=1 cargo test -p corridor-view --test generated` writes them again.
 
 #[path = "generated/markdown.rs"]
 mod markdown;
@@ -17,13 +17,13 @@ fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
 }
 
-/// Compares a file with what the table makes of it.
+/// Compares a file with the text generated from the table.
 fn assert_file(name: &str, text: &str) {
     if std::env::var_os("CORRIDOR_BLESS").is_some() {
         std::fs::write(path(name), text).expect("the file can be written");
     }
     let found = std::fs::read_to_string(path(name)).unwrap_or_default();
-    assert!(found == text, "{name} is not what the fields make of it: have it written by CORRIDOR_BLESS=1");
+    assert!(found == text, "{name} differs from the table of fields: write it again with CORRIDOR_BLESS=1");
 }
 
 #[test]

@@ -141,7 +141,7 @@ export interface ViewFields {
   readonly background: Vec3;
 }
 
-/** What values a field of a simple type takes; null as well where `isNullable`. */
+/** Values of a field of a simple type; null is also allowed if `isNullable`. */
 export type SimpleField = { readonly isNullable: boolean } & (
   | { readonly kind: "text" | "flag" | "color" }
   | { readonly kind: "index"; readonly last: number | null }
@@ -189,7 +189,7 @@ export const MAX_PARALLAX = 0.5;
 /** Most named positions in `at`. */
 export const MAX_POSITIONS = 16;
 
-/** Values of fields that nobody set. */
+/** Default values of the fields. */
 export const DEFAULTS: ViewFields = {
   array: "",
   time: 0,

@@ -53,7 +53,7 @@ fn differences(a: &Image, b: &Image) -> [f64; 3] {
     [mean, f64::from(apart[apart.len() * 999 / 1000]), f64::from(*apart.last().unwrap())]
 }
 
-/// How many pixels differ by more than 8 of 255 in a component, over black.
+/// Returns the number of pixels that differ by more than 8 of 255 in a component, over black.
 fn outliers(a: &Image, b: &Image) -> usize {
     let bytes = [a, b].map(|image| image.to_rgb8([0.0; 3]));
     let pixels = bytes[0].chunks_exact(3).zip(bytes[1].chunks_exact(3));

@@ -3,9 +3,9 @@
 //!
 //! Parts of the ghost voxels are numbered by the axes along which they lie beyond the block: bit 1 x, 2 y, 4
 //! z. An arriving block fills its own ghost voxels; the ghost voxels of other blocks that it can improve are
-//! refreshed afterwards. If all neighbors are resident, a picture of many blocks equals that of one block.
-//! Where a finer block ends at a coarser one, the finer block's last samples are interpolated toward the
-//! coarser values; `level_fade.rs` does the same at the block's beginning.
+//! refreshed afterwards. If all neighbors are resident, a picture of many blocks equals that of one block. At
+//! the upper end of a finer block beside a coarser one, the finer block's last samples are interpolated
+//! toward the coarser values; `level_fade.rs` does the same at the block's beginning.
 
 use std::sync::Arc;
 

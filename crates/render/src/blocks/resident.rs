@@ -259,8 +259,8 @@ impl<T: Voxel> Resident<T> {
         is_whole.then(|| trilinear(&corners, share))
     }
 
-    /// Returns the eight voxels around a cell `(x, y, z)`, numbered by bits: 1 x, 2 y, 4 z. Positions before
-    /// the first voxel and after the ghost voxels are extrapolated.
+    /// Returns the eight voxels around a cell `(x, y, z)`, numbered by bits: 1 x, 2 y, 4 z. Beyond the
+    /// first voxel and the ghost voxels, the outermost ones are repeated.
     #[inline(always)]
     pub(crate) fn corners(&self, [x, y, z]: [isize; 3]) -> [T; 8] {
         let BlockLayout { shape: [nz, ny, nx], strides: [sz, sy, sx], .. } = self.layout;

@@ -1,4 +1,4 @@
-//! What the generators share: named types in the order in which fields use them, and lines of text.
+//! Functions shared by the generators: named types in the order in which fields use them, and lines of text.
 
 use std::collections::BTreeMap;
 

@@ -23,7 +23,7 @@ export type OpacityPoint = readonly [value: number, alpha: number];
 
 /// Types of what follows the types of a view.
 const MIDDLE: &str = "\
-/** What values a field of a simple type takes; null as well where `isNullable`. */
+/** Values of a field of a simple type; null is also allowed if `isNullable`. */
 export type SimpleField = { readonly isNullable: boolean } & (
   | { readonly kind: \"text\" | \"flag\" | \"color\" }
   | { readonly kind: \"index\"; readonly last: number | null }
@@ -150,7 +150,7 @@ fn put_constants(text: &mut String) {
 
 fn put_tables(text: &mut String) {
     let defaults = json!(View::default());
-    put_comment(text, "", "Values of fields that nobody set.");
+    put_comment(text, "", "Default values of the fields.");
     text.push_str("export const DEFAULTS: ViewFields = {\n");
     for field in FIELDS {
         put(text, &format!("  {}: {},", field.name, defaults[field.name]));

@@ -1,7 +1,7 @@
 //! Sampling rates of the cells of a block, together with the distance to the nearest visible cell: the input
 //! of a march.
 //!
-//! Where values and opacity vary nearly evenly, two or four steps are taken at once: the contribution of the
+//! Two or four steps are taken at once if values and opacity vary nearly evenly: the contribution of the
 //! samples in between is derived from the curvature of the surrounding values. The error is bounded by the
 //! first and second differences of values in a cell
 //! ([`ValueVariation`](crate::blocks::cell_stats::ValueVariation)) and by the slope of opacity and color over

@@ -63,7 +63,7 @@ impl<S: Simd> Accumulated<S> {
         simd.bits(simd.eq(self.before, self.before))
     }
 
-    /// Records that the rays of which `passed` is 1 come through missing values.
+    /// Resets the previous samples of the rays of which `passed` is 1: they went on without taking samples.
     #[inline(always)]
     pub(crate) fn forget(&mut self, simd: S, passed: [f32; LANES]) {
         self.forget_where(simd, simd.ge(simd.load(&passed), simd.splat(1.0)));

@@ -119,7 +119,7 @@ impl Area {
     }
 }
 
-/// Whether something lies before or behind the content of the picture.
+/// Layer of a drawing: before or behind the content of the picture.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Depth {
     Before,
