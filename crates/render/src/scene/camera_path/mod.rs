@@ -192,7 +192,7 @@ mod tests {
         (a.right - b.right).length() + (a.up - b.up).length()
     }
 
-    /// Largest relative change of speed at any picture: of the eye, the target, up and the zoom.
+    /// Largest relative change of speed at a key camera: of the eye, the target, up and the zoom.
     fn largest_jump(places: &[Camera], way: CameraPath) -> f64 {
         const STEPS: u32 = 1000;
         let legs = u32::try_from(places.len() - 1).unwrap();
