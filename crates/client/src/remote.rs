@@ -195,11 +195,11 @@ impl RemoteSource {
         loop {
             let (loan, lent) = place.lend();
             let mut current = self.dialer.current().await?;
-            let (landing, done) = SelectionSink::counted(lent, Arc::clone(&self.tally)).recording_arrivals();
-            let (landing, restored) = landing.restoring(request.priority, &self.decompression_limit);
-            let landing = Box::new(landing);
+            let (sink, done) = SelectionSink::counted(lent, Arc::clone(&self.tally)).recording_arrivals();
+            let (sink, restored) = sink.restoring(request.priority, &self.decompression_limit);
+            let sink = Box::new(sink);
             let client = current.client.clone();
-            let mut receiving = client.receive(ops::READ, parameters.clone(), urgency, landing).await?;
+            let mut receiving = client.receive(ops::READ, parameters.clone(), urgency, sink).await?;
             let received = tokio::select! {
                 biased;
                 received = &mut receiving => received,

@@ -198,14 +198,14 @@ pub async fn receive<R: DeserializeOwned>(
                 }
             },
             piece => match &mut array {
-                Some((_, _, landing)) => landing.take(piece)?,
+                Some((_, _, sink)) => sink.take(piece)?,
                 None => return Err(Error::corrupt("expected an array's shape before its elements")),
             },
         }
     }
-    let elements = array.map(|(elements, target, landing)| {
-        landing.check_whole()?;
-        drop(landing);
+    let elements = array.map(|(elements, target, sink)| {
+        sink.check_whole()?;
+        drop(sink);
         Ok::<_, Error>((elements, target.into_vec()?))
     });
     let result = result.ok_or_else(|| Error::corrupt("expected a result, found the end of the answer"))?;

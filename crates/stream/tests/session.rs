@@ -426,7 +426,7 @@ async fn who_waits_hears_how_far_long_work_is() {
     data.let_through(move |key| key.level == coarsest);
     let work = array::LongWork::default();
     let seen = work.clone();
-    let shown: stream::ProgressQuery = Arc::new(move |task| seen.share(task));
+    let shown: stream::ProgressQuery = Arc::new(move |task| seen.progress(task));
     let session = Session::begin(data.dataset(), data.source(), MEMORY, None, shown).unwrap();
     let mut ada = join(&session);
     assert_eq!(ada.frame(|_| true).await.fidelity.levels_made, None);

@@ -98,7 +98,7 @@ impl Restored {
     /// Waits until none is under way.
     ///
     /// # Errors
-    /// Of the first one that failed.
+    /// The error of the first one that failed.
     ///
     /// # Cancel safety
     /// Safe.

@@ -320,16 +320,16 @@ mod tests {
         let data: Vec<u8> = (0..384_u16).map(|n| u8::try_from(n / 64 + 1).unwrap()).collect();
         let (how, carried) = compressed(&data);
         let (target, region) = Target::new(&[1000], 1).unwrap();
-        let mut landing = SelectionSink::new(region);
+        let mut sink = SelectionSink::new(region);
         let body = ReadPiece::Compressed(rows(), how).encode();
-        landing.item(0, body.clone(), carried.len() as u64).unwrap();
-        assert!(landing.item(1, body, carried.len() as u64).is_err(), "the same rows twice");
+        sink.item(0, body.clone(), carried.len() as u64).unwrap();
+        assert!(sink.item(1, body, carried.len() as u64).is_err(), "the same rows twice");
         let (first, second) = carried.split_at(5);
         // In any order.
-        landing.piece(0, 5, second, false).unwrap();
-        landing.piece(0, 0, first, true).unwrap();
-        assert!(landing.check_whole().is_err(), "the rest is missing");
-        drop(landing);
+        sink.piece(0, 5, second, false).unwrap();
+        sink.piece(0, 0, first, true).unwrap();
+        assert!(sink.check_whole().is_err(), "the rest is missing");
+        drop(sink);
         let bytes = target.into_vec().unwrap();
         for (row, start) in rows().into_iter().map(|n| usize::try_from(n).unwrap()).enumerate() {
             assert!(bytes[start..start + 64].iter().all(|&b| usize::from(b) == row + 1), "row {row}");
@@ -342,9 +342,9 @@ mod tests {
         let (how, carried) = compressed(&[0; 384]);
         let try_it = |rows: Rows, how: Compressed, carried: &[u8]| {
             let (_target, region) = Target::new(&[1000], 1).unwrap();
-            let mut landing = SelectionSink::new(region);
-            landing.item(0, ReadPiece::Compressed(rows, how).encode(), carried.len() as u64)?;
-            landing.piece(0, 0, carried, true)
+            let mut sink = SelectionSink::new(region);
+            sink.item(0, ReadPiece::Compressed(rows, how).encode(), carried.len() as u64)?;
+            sink.piece(0, 0, carried, true)
         };
         assert!(try_it(rows(), how, &carried).is_ok());
         let beyond = Rows { offset_bytes: 300, ..rows() };
@@ -368,13 +368,13 @@ mod tests {
         let kind = |result: Result<()>| result.err().map(|error| error.kind());
         let body = ReadBody { offset_bytes: 0 }.encode();
         let (_target, region) = Target::new(&[8], 1).unwrap();
-        let mut landing = SelectionSink::new(region);
+        let mut sink = SelectionSink::new(region);
         let empty = || Reply::Item { item: 0, body: body.clone(), bulk_bytes: 0 };
-        assert_eq!(kind(landing.take(empty())), Some(ErrorKind::Corrupt));
-        assert_eq!(kind(landing.item(0, body.clone(), 0)), Some(ErrorKind::Corrupt));
+        assert_eq!(kind(sink.take(empty())), Some(ErrorKind::Corrupt));
+        assert_eq!(kind(sink.item(0, body.clone(), 0)), Some(ErrorKind::Corrupt));
         // A whole answer without data is the end of it.
-        let whole = landing.whole(Item { body: body.clone(), bulk: Bytes::new() });
-        assert_eq!(kind(whole.and_then(|()| landing.finish())), Some(ErrorKind::Corrupt));
+        let whole = sink.whole(Item { body: body.clone(), bulk: Bytes::new() });
+        assert_eq!(kind(whole.and_then(|()| sink.finish())), Some(ErrorKind::Corrupt));
     }
 
     #[test]
@@ -405,12 +405,12 @@ mod tests {
     #[test]
     fn only_whole_items_are_done() {
         let (_target, region) = Target::new(&[8], 1).unwrap();
-        let (mut landing, done) = SelectionSink::new(region).recording_arrivals();
-        landing.item(0, ReadBody { offset_bytes: 0 }.encode(), 8).unwrap();
-        landing.piece(0, 0, &[1; 6], false).unwrap();
+        let (mut sink, done) = SelectionSink::new(region).recording_arrivals();
+        sink.item(0, ReadBody { offset_bytes: 0 }.encode(), 8).unwrap();
+        sink.piece(0, 0, &[1; 6], false).unwrap();
         assert!(!done.has(0, 4));
-        landing.piece(0, 6, &[1; 2], true).unwrap();
-        drop(landing);
+        sink.piece(0, 6, &[1; 2], true).unwrap();
+        drop(sink);
         assert!(done.has(0, 8));
     }
 

@@ -1,4 +1,4 @@
-//! The same work by several contestants in the same run, and its cases.
+//! Contest: several contestants do the same work in the same run; and its cases.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Pictures by 2, 4 and 8 ranks: what putting them together sends, beside theory, and takes; how even shares of a skewed scene
 //! are; and how far the picture is from one caster's. Ranks are threads here, and processes where `mpirun` starts this program.
 //!
-//! What a rank sends is counted where messages leave it, with their heads. On one machine ranks share cores and memory, so
+//! Bytes that a rank sends are counted where messages leave it, headers included. On one machine ranks share cores and memory, so
 //! times say what copying costs, not what a network does.
 
 use std::path::Path;
