@@ -1,5 +1,5 @@
-//! Names glibc's libraries for threads and loading, which a new glibc keeps empty: programs linked on it need them to run on an old one
-//! (../crates/node/glibc).
+//! Links libpthread and libdl explicitly. A new glibc has their functions in libc and keeps both libraries empty, but with an old
+//! glibc the module needs them (../crates/node/glibc).
 
 use std::env;
 

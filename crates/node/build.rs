@@ -1,4 +1,5 @@
-//! On x86-64 Linux, links old versions of glibc's symbols, so that programs linked on a new glibc run on glibc 2.28 (2018).
+//! On x86-64 Linux, links against old versions of glibc's symbols, so that programs linked with a new glibc run with
+//! glibc 2.28 (2018).
 
 use std::env;
 
@@ -10,12 +11,12 @@ fn main() {
     }
     cc::Build::new()
         .files(["glibc/old.c", "glibc/old.S"])
-        // A call of `hypot` in them would be one of themselves.
+        // The compiler must not treat the functions defined here as builtins.
         .flag("-fno-builtin")
         .pic(true)
         .cargo_metadata(false)
         .compile("corridor_glibc");
     println!("cargo::rustc-link-search=native={}", env::var("OUT_DIR").unwrap_or_default());
-    // All of it, first or last: what is defined here is not looked for in the C library.
+    // The whole archive, so that its symbols take precedence over those of the C library, whatever the order of linking.
     println!("cargo::rustc-link-lib=static:+whole-archive=corridor_glibc");
 }

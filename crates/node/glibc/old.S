@@ -1,8 +1,8 @@
-/* Names of the C library in the versions that glibc 2.28 has, for programs that are linked on a newer one.
+/* Symbols of the C library in versions that glibc 2.28 has, for programs that are linked with a newer glibc.
  *
- * The linker binds every name to the newest version that the library has where it links; what runs must have that version too. Each name
- * here is one of this program's own instead, hidden from others, and goes on to the version that has been there from the beginning.
- * The behaviour is the same: the newer versions set errno less, or moved from libpthread and libdl into libc.
+ * The linker binds each symbol to its newest version in the glibc of the build host, and the program then needs a glibc with that
+ * version. Each function here is a hidden symbol of the program that jumps to the oldest version instead. The functions behave alike:
+ * the newer versions only differ in when they set errno, or moved from libpthread and libdl into libc.
  */
     .text
 
@@ -16,7 +16,7 @@
     .size \name, . - \name
 .endm
 
-    /* libm: 2.29, 2.35 */
+    /* libm: newer versions since 2.29 and 2.35 */
     old exp
     old exp2
     old log
@@ -24,12 +24,12 @@
     old pow
     old hypot
     old hypotf
-    /* libdl: 2.34 */
+    /* libdl: newer versions since 2.34 */
     old dlclose
     old dlerror
     old dlopen
     old dlsym
-    /* libpthread: 2.32, 2.34 */
+    /* libpthread: newer versions since 2.32 and 2.34 */
     old pthread_getattr_np
     old pthread_attr_getguardsize
     old pthread_attr_getstack
@@ -65,7 +65,7 @@
     old sem_post
     old sem_wait
 
-    /* Of 2.29; Rust's library looks whether it is there, and does without where it is not. */
+    /* Added in 2.29. Rust's standard library uses it only if its address is not zero. */
     .globl posix_spawn_file_actions_addchdir_np
     .hidden posix_spawn_file_actions_addchdir_np
     .set posix_spawn_file_actions_addchdir_np, 0

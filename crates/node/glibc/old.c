@@ -1,4 +1,4 @@
-/* What glibc 2.28 does not have, or has otherwise, for programs that are linked on a newer one; see old.S. */
+/* Functions that glibc 2.28 lacks or declares in another way, for programs that are linked with a newer glibc; see old.S. */
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -6,10 +6,11 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* Of 2.30. */
+/* Added in 2.30. */
 HIDDEN pid_t gettid(void) { return (pid_t)syscall(SYS_gettid); }
 
-/* Functions of their own since 2.33; before, the headers made calls of these. On 64-bit Linux `struct stat` and `struct stat64` are one. */
+/* Functions since 2.33; before, the headers translated them to calls of `__xstat` and others. On 64-bit Linux `struct stat` and
+ * `struct stat64` are the same. */
 enum { STAT_VERSION = 1 };
 extern int __xstat(int, const char *, void *);
 extern int __lxstat(int, const char *, void *);
@@ -28,8 +29,8 @@ HIDDEN int fstatat64(int folder, const char *path, void *to, int flags) {
     return __fxstatat(STAT_VERSION, folder, path, to, flags);
 }
 
-/* The beginning of a program. Since 2.34 it leaves constructors to the library, which older ones do not know: they call what they are given,
- * and so do newer ones for this version. */
+/* Start of a program. Programs linked with 2.34 or later rely on the library to run their constructors. Older libraries call the function
+ * passed as `init`, and so do newer ones in this version of the symbol: it runs the constructors. */
 typedef void (*constructor)(int, char **, char **);
 extern constructor __init_array_start[] __attribute__((weak, visibility("hidden")));
 extern constructor __init_array_end[] __attribute__((weak, visibility("hidden")));
