@@ -21,12 +21,13 @@ class ViewOptions(TypedDict, total=False):
     """Camera in world space; None: one that sees the whole volume. Also `front`, `back`, `left`, `right`,
     `top` or `bottom`."""
     tf: Mapping[str, Any] | str | None
-    """Transfer function: which values are seen, and how; None: one that suits the values. Also the name of a
-    color map; with `color_by` it is for the values of that array."""
+    """Transfer function: color and opacity by value; None: chosen to suit the values. Also the name of a
+    color map; with `color_by` it applies to the values of that array."""
     color_by: Mapping[str, Any] | Array | str | None
-    """Other array whose values give all colors, those of isosurfaces and slices too; None: the array's own
-    values. What is visible, and how dense it is, stays as the array itself says; where the other one has no
-    value nothing is seen. Not with mode `maximum` or `minimum`. The array, its name, or a mapping."""
+    """Other array whose values determine all colors, including those of isosurfaces and slices; None: the
+    values of the drawn array. Visibility and opacity still come from the drawn array; where the other array
+    has no value, nothing is drawn. Not with mode `maximum` or `minimum`. The array, its name, or a
+    mapping."""
     iso: SupportsFloat | str | Sequence[SupportsFloat | str | Mapping[str, Any]] | None
     """Isosurfaces. Each a number, `VALUE:COLOR:OPACITY` such as `0.5:#c03020:0.4`, or as in a view."""
     slices: Mapping[str, float | str] | Sequence[str | Mapping[str, Any]] | None
@@ -35,8 +36,8 @@ class ViewOptions(TypedDict, total=False):
     mode: Literal["composite", "surfaces", "maximum", "minimum"] | None
     """Drawing of the volume besides isosurfaces and slices."""
     shading: bool | None
-    """Lighting of the volume by the gradient of its values, with a lamp at the eye. Isosurfaces are always
-    lit."""
+    """Lighting of the volume by the gradient of its values, with a light at the camera. Isosurfaces are
+    always lit."""
     lighting: float | None
     """Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat colors) to 1."""
     grids: bool | None
@@ -58,17 +59,18 @@ KEYWORDS = """
     - ``level``: Level to draw, 0 is full resolution; None: the finest that is visible and fits into memory.
     - ``camera``: Camera in world space; None: one that sees the whole volume. Also `front`, `back`, `left`,
       `right`, `top` or `bottom`.
-    - ``tf``: Transfer function: which values are seen, and how; None: one that suits the values. Also the
-      name of a color map; with `color_by` it is for the values of that array.
-    - ``color_by``: Other array whose values give all colors, those of isosurfaces and slices too; None: the
-      array's own values. What is visible, and how dense it is, stays as the array itself says; where the other
-      one has no value nothing is seen. Not with mode `maximum` or `minimum`. The array, its name, or a mapping.
+    - ``tf``: Transfer function: color and opacity by value; None: chosen to suit the values. Also the name of
+      a color map; with `color_by` it applies to the values of that array.
+    - ``color_by``: Other array whose values determine all colors, including those of isosurfaces and slices;
+      None: the values of the drawn array. Visibility and opacity still come from the drawn array; where the
+      other array has no value, nothing is drawn. Not with mode `maximum` or `minimum`. The array, its name, or
+      a mapping.
     - ``iso``: Isosurfaces. Each a number, `VALUE:COLOR:OPACITY` such as `0.5:#c03020:0.4`, or as in a view.
     - ``slices``: Slices across the axes of the volume. Such as `{"z": 40, "lat": "50%"}`; axes may be named
       as in the file.
     - ``mode``: Drawing of the volume besides isosurfaces and slices.
-    - ``shading``: Lighting of the volume by the gradient of its values, with a lamp at the eye. Isosurfaces
-      are always lit.
+    - ``shading``: Lighting of the volume by the gradient of its values, with a light at the camera.
+      Isosurfaces are always lit.
     - ``lighting``: Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat
       colors) to 1.
     - ``grids``: Draw the grids of an adaptive mesh as lines, in one color for each level.

@@ -98,20 +98,20 @@ pub const FIELDS: &[ViewField] = &[
         name: "transfer",
         former: None,
         field_type: FieldType::Nullable(&FieldType::Record(&TRANSFER)),
-        help: "Transfer function: which values are seen, and how; null: one that suits the values.",
+        help: "Transfer function: color and opacity by value; null: chosen to suit the values.",
         option: Some(FieldOption {
             name: "tf",
             former: None,
             value_name: "MAP|JSON",
             help: "Transfer function: name of a color map, or JSON as in a view.",
-            more: "With --color-by the color map is for the values of that array.",
+            more: "With --color-by the color map applies to the values of that array.",
             form: OptionForm::Value,
         }),
         keyword: Some(FieldKeyword {
             name: "tf",
             former: None,
             annotation: "Mapping[str, Any] | str",
-            more: "Also the name of a color map; with `color_by` it is for the values of that array.",
+            more: "Also the name of a color map; with `color_by` it applies to the values of that array.",
         }),
         control: FieldControl::None,
     },
@@ -119,13 +119,13 @@ pub const FIELDS: &[ViewField] = &[
         name: "color_by",
         former: Some("colour_by"),
         field_type: FieldType::Nullable(&FieldType::Record(&COLOR_BY)),
-        help: "Other array whose values give all colors, those of isosurfaces and slices too; null: the array's own values. What is visible, and how dense it is, stays as the array itself says; where the other one has no value nothing is seen. Not with mode `maximum` or `minimum`.",
+        help: "Other array whose values determine all colors, including those of isosurfaces and slices; null: the values of the drawn array. Visibility and opacity still come from the drawn array; where the other array has no value, nothing is drawn. Not with mode `maximum` or `minimum`.",
         option: Some(FieldOption {
             name: "color-by",
             former: Some("colour-by"),
             value_name: "NAME|JSON",
-            help: "Array whose values give the colors: its name, or JSON.",
-            more: "Its voxels lie at the same positions. It gives the colors of isosurfaces and slices too; what is visible, and how dense it is, still depends on the array that is drawn. In JSON, such as `{\"array\":\"t\",\"at\":{\"c\":1},\"range\":[0,900],\"map\":\"magma\"}`, every member may be left out; without `array` it is another position in the same array.",
+            help: "Array whose values determine the colors: its name, or JSON.",
+            more: "Its voxels must have the same positions as those of the drawn array. It also determines the colors of isosurfaces and slices; visibility and opacity still come from the drawn array. In JSON, such as `{\"array\":\"t\",\"at\":{\"c\":1},\"range\":[0,900],\"map\":\"magma\"}`, every member may be left out; without `array`, the colors come from another position in the same array.",
             form: OptionForm::Value,
         }),
         keyword: Some(FieldKeyword {
@@ -198,7 +198,7 @@ pub const FIELDS: &[ViewField] = &[
         name: "shading",
         former: None,
         field_type: FieldType::Flag,
-        help: "Lighting of the volume by the gradient of its values, with a lamp at the eye. Isosurfaces are always lit.",
+        help: "Lighting of the volume by the gradient of its values, with a light at the camera. Isosurfaces are always lit.",
         option: Some(FieldOption {
             name: "shading",
             former: None,
@@ -306,7 +306,7 @@ const CAMERA: FieldRecord = FieldRecord {
             former: None,
             field_type: FieldType::Point,
             is_optional: false,
-            help: "Roughly up in the picture; of any length.",
+            help: "Approximate up direction of the picture; any length.",
         },
         FieldMember {
             name: "projection",
@@ -375,7 +375,7 @@ const TRANSFER: FieldRecord = FieldRecord {
 
 const COLOR_BY: FieldRecord = FieldRecord {
     name: "ColorBy",
-    help: "Other array whose values give all colors; its voxels lie at the same positions.",
+    help: "Other array whose values determine all colors; its voxels have the same positions.",
     members: &[
         FieldMember {
             name: "array",
@@ -410,7 +410,7 @@ const COLOR_BY: FieldRecord = FieldRecord {
 
 const SURFACE: FieldRecord = FieldRecord {
     name: "Surface",
-    help: "Isosurface: all places of one decoded value.",
+    help: "Isosurface: all points with one decoded value.",
     members: &[
         FieldMember {
             name: "value",
@@ -431,7 +431,7 @@ const SURFACE: FieldRecord = FieldRecord {
             former: None,
             field_type: FieldType::Number(NumberRange::between(0.0, 1.0)),
             is_optional: false,
-            help: "Share of the light from behind that it absorbs; it does not depend on voxels.",
+            help: "Opacity, 0 to 1; it does not depend on the voxel spacing.",
         },
     ],
 };
@@ -452,7 +452,7 @@ const SLICE: FieldRecord = FieldRecord {
             former: None,
             field_type: FieldType::Number(NumberRange::ALL),
             is_optional: false,
-            help: "Index on that axis at level 0; between whole numbers values are interpolated, but for labels.",
+            help: "Index on that axis at level 0; between whole numbers values are interpolated, except for labels.",
         },
     ],
 };
@@ -460,12 +460,12 @@ const SLICE: FieldRecord = FieldRecord {
 const SPACE_AXIS: FieldChoice = FieldChoice {
     name: "SpaceAxis",
     list: "SPACE_AXES",
-    help: "Axis of the volume that an array is drawn as.",
+    help: "Axis of the drawn volume.",
     names: &[
         ChoiceName {
             name: "x",
             alias: None,
-            help: "Axis x; the last one where an array has no axes of space.",
+            help: "Axis x; the last axis of an array without spatial axes.",
         },
         ChoiceName { name: "y", alias: None, help: "Axis y, or the one before." },
         ChoiceName { name: "z", alias: None, help: "Axis z, or the one before that." },

@@ -20,7 +20,7 @@ export interface Camera {
   readonly eye: Vec3;
   /** Point that it looks at. */
   readonly target: Vec3;
-  /** Roughly up in the picture; of any length. */
+  /** Approximate up direction of the picture; any length. */
   readonly up: Vec3;
   /** Perspective or parallel. */
   readonly projection: Projection;
@@ -40,8 +40,8 @@ export interface Transfer {
 }
 
 /**
- * Other array whose values give all colors; its voxels lie at the same positions. May carry members of a
- * newer schema.
+ * Other array whose values determine all colors; its voxels have the same positions. May carry members
+ * of a newer schema.
  */
 export interface ColorBy {
   /** Its name. */
@@ -54,19 +54,19 @@ export interface ColorBy {
   readonly map: string | null;
 }
 
-/** Isosurface: all places of one decoded value. May carry members of a newer schema. */
+/** Isosurface: all points with one decoded value. May carry members of a newer schema. */
 export interface Surface {
   /** Decoded value. */
   readonly value: number;
   /** Color, sRGB. */
   readonly color: Vec3;
-  /** Share of the light from behind that it absorbs; it does not depend on voxels. */
+  /** Opacity, 0 to 1; it does not depend on the voxel spacing. */
   readonly opacity: number;
 }
 
 /**
- * Axis of the volume that an array is drawn as. `x`: Axis x; the last one where an array has no axes of
- * space. `y`: Axis y, or the one before. `z`: Axis z, or the one before that.
+ * Axis of the drawn volume. `x`: Axis x; the last axis of an array without spatial axes. `y`: Axis y, or
+ * the one before. `z`: Axis z, or the one before that.
  */
 export const SPACE_AXES = ["x","y","z"] as const;
 export type SpaceAxis = (typeof SPACE_AXES)[number];
@@ -78,7 +78,7 @@ export type SpaceAxis = (typeof SPACE_AXES)[number];
 export interface Slice {
   /** Axis that it lies across. */
   readonly axis: SpaceAxis;
-  /** Index on that axis at level 0; between whole numbers values are interpolated, but for labels. */
+  /** Index on that axis at level 0; between whole numbers values are interpolated, except for labels. */
   readonly at: number;
 }
 
@@ -103,12 +103,12 @@ export interface ViewFields {
   readonly level: number | null;
   /** Camera in world space; null: one that sees the whole volume. */
   readonly camera: Camera | null;
-  /** Transfer function: which values are seen, and how; null: one that suits the values. */
+  /** Transfer function: color and opacity by value; null: chosen to suit the values. */
   readonly transfer: Transfer | null;
   /**
-   * Other array whose values give all colors, those of isosurfaces and slices too; null: the array's own
-   * values. What is visible, and how dense it is, stays as the array itself says; where the other one
-   * has no value nothing is seen. Not with mode `maximum` or `minimum`.
+   * Other array whose values determine all colors, including those of isosurfaces and slices; null: the
+   * values of the drawn array. Visibility and opacity still come from the drawn array; where the other
+   * array has no value, nothing is drawn. Not with mode `maximum` or `minimum`.
    */
   readonly color_by: ColorBy | null;
   /** Isosurfaces. */
@@ -118,8 +118,8 @@ export interface ViewFields {
   /** Drawing of the volume besides isosurfaces and slices. */
   readonly mode: Mode;
   /**
-   * Lighting of the volume by the gradient of its values, with a lamp at the eye. Isosurfaces are always
-   * lit.
+   * Lighting of the volume by the gradient of its values, with a light at the camera. Isosurfaces are
+   * always lit.
    */
   readonly shading: boolean;
   /** Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat colors) to 1. */
@@ -229,7 +229,7 @@ export const SIMPLE_FIELDS = {
 
 /** Controls that are made from this list. */
 export const CONTROLS: readonly FieldControl[] = [
-  { kind: "switch", field: "shading", label: "Shading", title: "Lighting of the volume by the gradient of its values, with a lamp at the eye. Isosurfaces are always lit." },
+  { kind: "switch", field: "shading", label: "Shading", title: "Lighting of the volume by the gradient of its values, with a light at the camera. Isosurfaces are always lit." },
   { kind: "slider", field: "lighting", label: "Strength of the light", title: "Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat colors) to 1.", low: 0.0, high: 1.0, step: 0.05 },
   { kind: "switch", field: "grids", label: "Mesh grids", title: "Draw the grids of an adaptive mesh as lines, in one color for each level." },
 ];
