@@ -1,4 +1,4 @@
-//! The stack from the data to their readers.
+//! Builds the stack of sources between the data and their readers.
 //!
 //! ```text
 //!   path, synthetic:   store::open (format, levels, side cache)  --+
@@ -39,7 +39,7 @@ use crate::memory::MemoryBudget;
 /// Number of data sets of several servers that are compared concurrently.
 const MAX_CONCURRENT_COMPARISONS: usize = 64;
 
-/// Callback that gets the URL at which a server is waited for, with its token.
+/// Callback that receives the URL, with its token, to which an awaited server must connect.
 pub type OnAwait = Arc<dyn Fn(&Url) + Send + Sync>;
 
 /// Settings and shared resources from which stacks are built.
@@ -51,11 +51,11 @@ pub struct Context {
     pub budget: MemoryBudget,
     /// Called with the progress of long work, such as indexing a compressed file.
     pub on_progress: Option<store::OnProgress>,
-    /// Options for connecting to other servers.
+    /// Options of connections to other servers.
     pub reach: ConnectOptions,
-    /// Distribution of data among several servers of one URL: the same data, or data sets of their own.
+    /// Distribution of data among the servers of one URL: the same data on each, or different data sets.
     pub sharing: Sharing,
-    /// Called with the URL at which a server is waited for, which that server needs.
+    /// Called with the URL to which an awaited server must connect.
     pub on_await: Option<OnAwait>,
     /// Database of the network paths to other hosts.
     pub paths: Paths,
@@ -63,7 +63,7 @@ pub struct Context {
     pub ask_again_after: Duration,
     /// Meaning of the arrays of files, as given by the user.
     pub meaning: Option<Meaning>,
-    /// The exported folder, in which files may refer to one another; `None`: each only within its own folder.
+    /// Exported folder within which files may refer to one another; `None`: a file may refer only to its own folder.
     folder: Option<PathBuf>,
     /// Scratch memory for reading files, shared by all data sets.
     scratch: store::Scratch,
@@ -100,25 +100,25 @@ impl Context {
         Self { reach, ..self }
     }
 
-    /// Returns this context with the user's statement about the data of the servers of one URL.
+    /// Returns this context with the distribution of data among the servers of one URL.
     #[must_use]
     pub fn sharing(self, sharing: Sharing) -> Self {
         Self { sharing, ..self }
     }
 
-    /// Returns this context with the user's meaning of the arrays of files.
+    /// Returns this context with the meaning of the arrays of files, as given by the user.
     #[must_use]
     pub fn meaning(self, meaning: Option<Meaning>) -> Self {
         Self { meaning, ..self }
     }
 
-    /// Returns this context with a callback that gets the URL at which a server is waited for.
+    /// Returns this context with a callback for the URLs to which awaited servers must connect.
     #[must_use]
     pub fn with_on_await(self, on_await: OnAwait) -> Self {
         Self { on_await: Some(on_await), ..self }
     }
 
-    /// Returns a copy of this context with `budget` for its memory, and with scratch memory of its own.
+    /// Returns a copy of this context with another memory budget and separate scratch memory.
     #[must_use]
     pub fn within(&self, budget: MemoryBudget) -> Self {
         Self { budget, scratch: store::Scratch::new(budget.scratch), ..self.clone() }
@@ -135,7 +135,7 @@ impl Context {
         }
     }
 
-    /// Returns a copy of this context for one of `count` data sets that share the memory.
+    /// Returns a copy of this context for one of `count` data sets that share its memory.
     #[must_use]
     pub fn share_of(&self, count: usize) -> Self {
         Self { budget: self.budget.share_of(count), ..self.clone() }
@@ -165,13 +165,13 @@ impl Opener for Context {
     }
 }
 
-/// Builds the stack for a location. Reads headers only; of a server, the description.
+/// Builds the stack for a location. Reads only the headers of a file, or the description from a server.
 ///
 /// # Errors
 /// The errors of the store, or of connecting.
 pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
-    let is_read_here = matches!(location, Location::Path(_) | Location::Synthetic(_));
-    if context.meaning.is_some() && !is_read_here {
+    let is_local = matches!(location, Location::Path(_) | Location::Synthetic(_));
+    if context.meaning.is_some() && !is_local {
         return Err(Error::invalid(
             "the meaning of arrays is set on the server with the files, which computes their levels: \
              `corridor serve --meaning ...` there",
@@ -216,7 +216,7 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
     Ok(Stack { name, source: Arc::new(cached.clone()), cached, work, array, upstream })
 }
 
-/// Listens for a server that connects to this process, and reports the URL.
+/// Listens for a server that connects to this process, and reports the URL that it needs.
 async fn awaited(at: &reverse::AwaitAddress, context: &Context) -> Result<Dialer> {
     let protocol = context.reach.protocol;
     if !matches!(protocol, Protocol::Auto | Protocol::Tcp) || context.reach.choice.is_some() {
@@ -236,8 +236,8 @@ async fn awaited(at: &reverse::AwaitAddress, context: &Context) -> Result<Dialer
         fingerprint: Some(identity.fingerprint().to_string()),
         replicas: Vec::new(),
     };
-    if let Some(tell) = &context.on_await {
-        tell(&url);
+    if let Some(on_await) = &context.on_await {
+        on_await(&url);
     }
     Ok(Dialer::awaiting(awaiting, context.budget.receive, context.reach.compression))
 }
@@ -262,25 +262,25 @@ fn server(url: &Url, window_bytes: u64, context: &Context) -> Result<dial::Endpo
 async fn open_growing(location: &str, context: &Context, work: &LongWork) -> Result<Arc<dyn Source>> {
     let opened = open(location, context, work).await?;
     let (location, context, work) = (location.to_owned(), context.clone(), work.clone());
-    let renew: ReopenSource = Arc::new(move || {
+    let reopen: ReopenSource = Arc::new(move || {
         let (location, context, work) = (location.clone(), context.clone(), work.clone());
         async move { open(&location, &context, &work).await }.boxed()
     });
-    Ok(Arc::new(GrowingSource::new(opened, renew)))
+    Ok(Arc::new(GrowingSource::new(opened, reopen)))
 }
 
 /// Returns the data of a server, which may grow, as a source.
 fn growing(remote: &RemoteSource) -> Arc<dyn Source> {
-    let asked = remote.clone();
-    let renew: ReopenSource = Arc::new(move || {
-        let asked = asked.clone();
+    let described = remote.clone();
+    let reopen: ReopenSource = Arc::new(move || {
+        let described = described.clone();
         async move {
-            asked.describe_again().await?;
-            Ok(Arc::new(asked) as Arc<dyn Source>)
+            described.describe_again().await?;
+            Ok(Arc::new(described) as Arc<dyn Source>)
         }
         .boxed()
     });
-    Arc::new(GrowingSource::new(Arc::new(remote.clone()), renew))
+    Arc::new(GrowingSource::new(Arc::new(remote.clone()), reopen))
 }
 
 /// Opens a file on a thread for blocking work: a header may be on a slow disk.
@@ -296,7 +296,7 @@ async fn open(location: &str, context: &Context, work: &LongWork) -> Result<Arc<
     let location = location.to_owned();
     tokio::task::spawn_blocking(move || store::open(&location, &options))
         .await
-        .map_err(|e| Error::internal(format!("opening ended early: {e}")))?
+        .map_err(|e| Error::internal(format!("the task that opens a file ended early: {e}")))?
 }
 
 /// Returns the name of a computed field: `synthetic:waves?shape=...` is called `waves`.
@@ -305,7 +305,7 @@ fn synthetic_name(text: &str) -> String {
     rest.split('?').next().unwrap_or(rest).to_owned()
 }
 
-/// Returns the servers of a URL as one source: of the same data, or of data sets of their own.
+/// Returns the servers of a URL as one source: replicas of the same data, or servers of different data sets.
 async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstream)> {
     let complete = |url: Url| running_servers::complete(&context.directories.runtime, url);
     let urls: Vec<Url> = url.servers().into_iter().map(complete).collect();
@@ -317,12 +317,12 @@ async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstre
     if may_differ {
         let hosts = hosts(&urls, context)?;
         let is_open = context.sharing == Sharing::Auto;
-        // A server that cannot be reached now may be a replica of the others, or have half of the data.
+        // A server that cannot be reached now may be a replica of the others, or have data that no other one has.
         let hint = "if all have the same data, name the data set, or use `--rule replicated`";
         let refused = |error: Error| if is_open { error.context(hint) } else { error };
         let found = catalogue::find(&hosts, &url.dataset).await.map_err(refused)?;
         if !is_open || !catalogue::is_one(&hosts, &found).await.map_err(refused)? {
-            return parts(hosts, url.dataset.clone(), found).await;
+            return open_catalogue(hosts, url.dataset.clone(), found).await;
         }
     }
     let [only] = &urls[..] else { return replicas(urls, context).await };
@@ -334,12 +334,12 @@ async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstre
     }
 }
 
-/// Returns all data sets of one server as a catalogue, if there are several: the server does not answer for them under
-/// the empty name.
+/// Returns all data sets of one server as a catalogue, if there are several, for which the empty name is ambiguous;
+/// otherwise the error `refused`.
 async fn catalogue_of(url: &Url, context: &Context, refused: Error) -> Result<(Arc<dyn Source>, Upstream)> {
     let hosts = hosts(std::slice::from_ref(url), context)?;
     match catalogue::find(&hosts, "").await? {
-        found if found.len() > 1 => parts(hosts, String::new(), found).await,
+        found if found.len() > 1 => open_catalogue(hosts, String::new(), found).await,
         _ => Err(refused),
     }
 }
@@ -353,8 +353,8 @@ fn hosts(urls: &[Url], context: &Context) -> Result<Vec<CatalogueHost>> {
     urls.iter().map(host).collect()
 }
 
-/// Returns data sets of several servers as a catalogue. A data set that several have is read from all of them.
-async fn parts(
+/// Returns data sets of several servers as a catalogue. A data set on several servers is read from all of them.
+async fn open_catalogue(
     hosts: Vec<CatalogueHost>,
     dataset: String,
     found: Vec<FoundDataset>,
@@ -363,26 +363,26 @@ async fn parts(
     let checks: Vec<_> =
         found.iter().map(|found| catalogue::same_everywhere(&hosts, found).boxed()).collect();
     stream::iter(checks).buffered(MAX_CONCURRENT_COMPARISONS).try_collect::<()>().await?;
-    for FoundDataset { name, hosts: having } in &found {
+    for FoundDataset { name, hosts: holders } in &found {
         let remote = |&number: &usize| RemoteSource::new(hosts[number].dialer.clone(), name.clone());
-        let remotes: Vec<RemoteSource> = having.iter().map(remote).collect();
+        let remotes: Vec<RemoteSource> = holders.iter().map(remote).collect();
         let server = |(&number, remote): (&usize, &RemoteSource)| ReplicaServer {
             name: hosts[number].name.clone(),
             source: Arc::new(remote.clone()),
         };
-        let servers = Servers::new(having.iter().zip(&remotes).map(server).collect(), SharingRule::Spread)?;
+        let servers = Servers::new(holders.iter().zip(&remotes).map(server).collect(), SharingRule::Spread)?;
         entries.push(DatasetServers { name: name.clone(), servers, remotes });
     }
-    let entry = |having: &DatasetServers| CatalogueEntry {
-        name: having.name.clone(),
-        source: Arc::new(having.servers.clone()),
+    let entry = |dataset: &DatasetServers| CatalogueEntry {
+        name: dataset.name.clone(),
+        source: Arc::new(dataset.servers.clone()),
     };
     let catalogue = Catalogue::new(entries.iter().map(entry).collect())?;
-    let parts = CatalogueUpstream { catalogue: catalogue.clone(), entries, hosts, dataset, found };
-    Ok((Arc::new(catalogue), Upstream::Catalogue(Arc::new(parts))))
+    let upstream = CatalogueUpstream { catalogue: catalogue.clone(), entries, hosts, dataset, found };
+    Ok((Arc::new(catalogue), Upstream::Catalogue(Arc::new(upstream))))
 }
 
-/// Returns servers of the same data as one source; for a single server, its peers too.
+/// Returns servers of the same data as one source; a single server together with its peers.
 async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Source>, Upstream)> {
     let share_of = |servers: usize| context.budget.receive / servers as u64;
     let connect = |url: &Url, window_bytes: u64| -> Result<RemoteSource> {
@@ -416,6 +416,6 @@ async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Sour
         source: Arc::new(remote.clone()),
     };
     let servers = Servers::new(urls.iter().zip(&remotes).map(server).collect(), context.sharing.rule())?;
-    let whole = ReplicatedUpstream { remotes, servers: Some(servers.clone()), told };
-    Ok((Arc::new(servers), Upstream::Replicated(Arc::new(whole))))
+    let upstream = ReplicatedUpstream { remotes, servers: Some(servers.clone()), told };
+    Ok((Arc::new(servers), Upstream::Replicated(Arc::new(upstream))))
 }

@@ -1,9 +1,9 @@
-//! Data that grow while they are read: elements that existed before stay readable.
+//! Data that grow while they are read: existing elements stay readable.
 //!
-//! A file that changed is stale: a result must not mix bytes of two states. If the file has only grown at its end
-//! ([`Dataset::has_grown_from`]), a stale read is repeated, as a whole, in the current state. Blocks are not repeated:
-//! the renderer gets the error that they are stale, and describes the data again. Coarser levels of longer data may be
-//! computed differently: they are then stale for readers that opened the shorter ones.
+//! A read of a changed file fails with `Stale`, because a result must not mix bytes of two states. If the data have only
+//! grown at the end ([`Dataset::has_grown_from`]), the whole read is repeated in the current state. Requests for blocks are
+//! not repeated: the renderer receives the error and describes the data again. Coarser levels may be computed differently
+//! for longer data; they then stay stale for readers that opened the shorter data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
-/// Pauses before the data are checked again, in milliseconds: a writer may not have finished, and a server checks its
-/// files once per second.
+/// Pauses before each check of the data, in milliseconds: a writer may need some time, and a server checks its files once
+/// per second.
 const PAUSES_MILLIS: [u64; 8] = [0, 50, 100, 200, 400, 600, 800, 1000];
-/// Maximum number of failures to open the data before the search ends.
+/// Maximum number of failures to open the data during one search for their new state.
 const MAX_FAILURES: u32 = 3;
 /// Time for which a failed search is remembered.
 const FAILURE_VALID_FOR: Duration = Duration::from_secs(1);
@@ -36,12 +36,12 @@ pub(crate) type ReopenSource = Arc<dyn Fn() -> BoxFuture<'static, Result<Arc<dyn
 #[derive(Clone)]
 pub(crate) struct GrowingSource {
     current: Arc<Mutex<Arc<dyn Source>>>,
-    renew: ReopenSource,
+    reopen: ReopenSource,
     /// For each array, the number of levels that are computed as at the time of opening; empty until the data have
     /// grown.
     kept_levels: Arc<Mutex<Vec<usize>>>,
-    /// Locked during a search: the state for which the last search failed, and its time.
-    looking: Arc<tokio::sync::Mutex<Option<(DatasetId, Generation, Instant)>>>,
+    /// State for which the last search failed, and the time; locked during a search.
+    last_failure: Arc<tokio::sync::Mutex<Option<(DatasetId, Generation, Instant)>>>,
 }
 
 fn still_lent(_: Loan) -> Error {
@@ -49,9 +49,9 @@ fn still_lent(_: Loan) -> Error {
 }
 
 impl GrowingSource {
-    pub(crate) fn new(source: Arc<dyn Source>, renew: ReopenSource) -> Self {
+    pub(crate) fn new(source: Arc<dyn Source>, reopen: ReopenSource) -> Self {
         let current = Arc::new(Mutex::new(source));
-        Self { current, renew, kept_levels: Arc::default(), looking: Arc::default() }
+        Self { current, reopen, kept_levels: Arc::default(), last_failure: Arc::default() }
     }
 
     fn source(&self) -> Arc<dyn Source> {
@@ -66,22 +66,22 @@ impl GrowingSource {
     /// # Cancel safety
     /// Safe.
     async fn wait_for_growth(&self, before: &Dataset, stale: Error) -> Result<()> {
-        let mut failed = self.looking.lock().await;
+        let mut failed = self.last_failure.lock().await;
         let is_fresh = |at: &Instant| at.elapsed() < FAILURE_VALID_FOR;
         if failed.is_some_and(|(id, generation, at)| {
             (id, generation) == (before.id, before.generation) && is_fresh(&at)
         }) {
             return Err(stale);
         }
-        let found = self.find(before).await;
-        if !found {
-            *failed = Some((before.id, before.generation, Instant::now()));
+        if self.find_grown(before).await {
+            return Ok(());
         }
-        if found { Ok(()) } else { Err(stale) }
+        *failed = Some((before.id, before.generation, Instant::now()));
+        Err(stale)
     }
 
     /// Searches for data that have grown from `before`, and uses them from now on; returns false if there are none.
-    async fn find(&self, before: &Dataset) -> bool {
+    async fn find_grown(&self, before: &Dataset) -> bool {
         let is_before =
             |dataset: &Dataset| (dataset.id, dataset.generation) == (before.id, before.generation);
         // Another task may have searched meanwhile.
@@ -89,23 +89,23 @@ impl GrowingSource {
             && !is_before(&known)
             && known.has_grown_from(before)
         {
-            self.note_levels(before, &known);
+            self.update_kept_levels(before, &known);
             return true;
         }
         let mut failures = 0;
         for pause in PAUSES_MILLIS {
             sleep(Duration::from_millis(pause)).await;
             // A file that is being written may be malformed for a moment.
-            let renewed = async {
-                let source = (self.renew)().await?;
+            let reopened = async {
+                let source = (self.reopen)().await?;
                 let now = source.describe().await?;
                 Ok::<_, Error>((source, now))
             };
-            match renewed.await {
+            match reopened.await {
                 Ok((_, now)) if is_before(&now) => {}
                 Ok((source, now)) if now.has_grown_from(before) => {
                     tracing::debug!(name = now.name, "the data have grown");
-                    self.note_levels(before, &now);
+                    self.update_kept_levels(before, &now);
                     *self.current.lock() = source;
                     return true;
                 }
@@ -117,7 +117,8 @@ impl GrowingSource {
         false
     }
 
-    fn note_levels(&self, before: &Dataset, now: &Dataset) {
+    /// Updates the number of levels that are computed as at the time of opening.
+    fn update_kept_levels(&self, before: &Dataset, now: &Dataset) {
         let mut kept = self.kept_levels.lock();
         let count = now.arrays.len().max(kept.len());
         kept.resize(count, usize::MAX);
@@ -126,6 +127,8 @@ impl GrowingSource {
         }
     }
 
+    /// Checks that the level of a request is still computed as at the time of opening.
+    ///
     /// # Errors
     /// `Stale` for a level that is no longer computed as at the time of opening.
     fn check_level(&self, request: &ReadRequest) -> Result<()> {
@@ -133,34 +136,36 @@ impl GrowingSource {
         if kept.is_none_or(|kept| usize::from(request.level) < kept) {
             return Ok(());
         }
-        let what = "the data have grown, and their coarser levels are computed again: open them again";
+        let what = "the data have grown and their coarser levels have changed; open them again";
         Err(Error::new(ErrorKind::Stale, what))
     }
 
-    async fn read_following(self, request: ReadRequest, into: Region) -> Result<()> {
-        let mut place = into;
+    /// Reads, and repeats the read in the current state if the data have grown.
+    async fn read_with_repeats(self, request: ReadRequest, into: Region) -> Result<()> {
+        let mut region = into;
         for number in 0.. {
             self.check_level(&request)?;
             let source = self.source();
             let before = source.describe().await?;
-            let (loan, lent) = place.lend();
-            let end = source.read(request.clone(), lent).await;
-            match end {
+            let (loan, lent) = region.lend();
+            let result = source.read(request.clone(), lent).await;
+            match result {
                 Err(stale) if stale.kind() == ErrorKind::Stale && number < MAX_REPEATS => {
                     self.wait_for_growth(&before, stale).await?;
-                    place = loan.try_end().map_err(still_lent)?;
+                    region = loan.try_end().map_err(still_lent)?;
                 }
-                end => return end,
+                result => return result,
             }
         }
         Ok(())
     }
 
-    async fn read_each(self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+    /// Reads many selections, and repeats those that are stale if the data have grown.
+    async fn read_many_with_repeats(self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
         if reads.iter().any(|(request, _)| self.check_level(request).is_err()) {
             let each = stream::iter(reads.into_iter().enumerate()).map(move |(number, (request, into))| {
                 let this = self.clone();
-                async move { (number, this.read_following(request, into).await) }
+                async move { (number, this.read_with_repeats(request, into).await) }
             });
             return each.buffer_unordered(MAX_CONCURRENT_REPEATS).boxed();
         }
@@ -172,31 +177,31 @@ impl GrowingSource {
             kept.push(Some((request.clone(), loan)));
             lent.push((request, region));
         }
-        let again = Arc::new(Mutex::new(Vec::new()));
-        let stale = Arc::clone(&again);
+        let to_repeat = Arc::new(Mutex::new(Vec::new()));
+        let stale = Arc::clone(&to_repeat);
         let ends = source.read_many(lent).filter_map(move |(number, end)| {
             let kept = kept.get_mut(number).and_then(Option::take);
-            let is_over = match (end, kept) {
+            let completed = match (end, kept) {
                 (Err(error), Some((request, loan))) if error.kind() == ErrorKind::Stale => {
                     stale.lock().push((number, request, loan, error));
                     None
                 }
                 (end, _) => Some((number, end)),
             };
-            std::future::ready(is_over)
+            std::future::ready(completed)
         });
-        let again = async move { stream::iter(std::mem::take(&mut *again.lock())) };
-        let again = again.flatten_stream().map(move |(number, request, loan, error)| {
+        let to_repeat = async move { stream::iter(std::mem::take(&mut *to_repeat.lock())) };
+        let repeated = to_repeat.flatten_stream().map(move |(number, request, loan, error)| {
             let (this, before) = (self.clone(), Arc::clone(&before));
             async move {
                 let read = async {
                     this.wait_for_growth(&before, error).await?;
-                    this.read_following(request, loan.try_end().map_err(still_lent)?).await
+                    this.read_with_repeats(request, loan.try_end().map_err(still_lent)?).await
                 };
                 (number, read.await)
             }
         });
-        ends.chain(again.buffer_unordered(MAX_CONCURRENT_REPEATS)).boxed()
+        ends.chain(repeated.buffer_unordered(MAX_CONCURRENT_REPEATS)).boxed()
     }
 }
 
@@ -210,11 +215,11 @@ impl Source for GrowingSource {
     }
 
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
-        self.clone().read_following(request, into).boxed()
+        self.clone().read_with_repeats(request, into).boxed()
     }
 
     fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
-        self.clone().read_each(reads).flatten_stream().boxed()
+        self.clone().read_many_with_repeats(reads).flatten_stream().boxed()
     }
 
     fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {
