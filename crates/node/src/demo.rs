@@ -1,5 +1,5 @@
-//! `demo`: all parts in one process: a data server on its own port, and a viewing node that is connected to it over an
-//! encrypted connection.
+//! Demonstration in one process (`corridor demo`): a data server on its own port, and a viewing node that reads from it over
+//! an encrypted connection.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::view;
 const HEADER: &[u8] = include_bytes!("../../../data/sample/tooth.nhdr");
 /// Voxels of the bundled volume, u16, big-endian.
 const VOXELS: &[u8] = include_bytes!("../../../data/sample/tooth.raw");
-/// Size of the picture of the check, in pixels.
+/// Width and height of the picture of the check, in pixels.
 const CHECK_SIZE: (u32, u32) = (512, 400);
 /// Timeout of the check for a complete picture.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(120);
@@ -36,11 +36,11 @@ pub struct RunningDemo {
     pub data_url: String,
     /// The viewing node.
     pub viewer: ServerNode,
-    /// Task of the data server; it ends with this value.
+    /// Task of the data server; aborted when this value is dropped.
     server: JoinSet<()>,
 }
 
-/// Writes the sample to `folder`, unless it exists.
+/// Writes the bundled volume to `folder`, unless it exists there; returns the path of its header.
 ///
 /// # Errors
 /// `Io`, `Denied`.
@@ -57,7 +57,7 @@ pub fn sample(folder: &Path) -> Result<PathBuf> {
     Ok(folder.join("tooth.nhdr"))
 }
 
-/// Starts both. `options` are the viewer's; its locations are replaced by the sample's URL.
+/// Starts both nodes. `options` are those of the viewing node; the URL of the sample replaces its locations.
 ///
 /// # Errors
 /// The errors of opening, listening and connecting.
@@ -92,7 +92,7 @@ pub async fn start(options: &ServerOptions) -> Result<RunningDemo> {
 }
 
 impl RunningDemo {
-    /// Serves until it is dropped.
+    /// Serves until the future is dropped.
     pub async fn run(self) {
         let _server = self.server;
         self.viewer.run().await;
@@ -102,7 +102,7 @@ impl RunningDemo {
     /// and checks it.
     ///
     /// # Errors
-    /// `TimedOut` if it does not arrive; `Corrupt` if it is not a picture of the sample.
+    /// `TimedOut` if no complete picture arrives; `Corrupt` if it is not a picture of the sample.
     pub async fn check(self) -> Result<DemoCheck> {
         let port = self.viewer.address.port();
         let token = self.viewer.token().unwrap_or_default().to_owned();

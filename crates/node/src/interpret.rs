@@ -1,4 +1,4 @@
-//! `interpret`: sets the meaning of the values in a viewing node's file.
+//! Operation `interpret`: sets the meaning of the values in the file of a viewing node.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(crate) struct InterpretHandler {
     session: Arc<Session>,
 }
 
-/// Parameters of `interpret`; `null` means as the file and its names state.
+/// Parameters of `interpret`; `null` restores the meaning that the file and the names of its arrays imply.
 #[derive(Deserialize)]
 struct InterpretParameters {
     meaning: Option<Meaning>,
@@ -52,7 +52,9 @@ impl Handler for InterpretHandler {
     async fn run(&self, meaning: Option<Meaning>, call: &OperationCall) -> Result<()> {
         let all = call.node.exports.all();
         let [export] = &*all else {
-            return Err(Error::unsupported("expected a server of one data set, found several"));
+            return Err(Error::unsupported(
+                "`interpret` needs a server of a single data set; this one has several",
+            ));
         };
         // The session is informed only of changes.
         if export.interpret(meaning).await? {
@@ -71,7 +73,7 @@ mod tests {
     use server::exports::Exports;
 
     #[tokio::test]
-    async fn a_meaning_that_the_values_have_already_changes_nothing() {
+    async fn setting_the_present_meaning_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.nrrd");
         let header = b"NRRD0004\ntype: uchar\ndimension: 3\nsizes: 4 4 4\nencoding: raw\n\n";

@@ -1,4 +1,4 @@
-//! `join`: participation in the session of a viewing node.
+//! Operation `join`: participation in the session of a viewing node.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use wire::ops;
 /// Name of the one session of a node.
 const MAIN: &str = "main";
 
-/// Answers `join`: adds a client with the token to the session.
+/// Answers `join`: adds the client to the session.
 pub struct JoinHandler {
     session: Arc<Session>,
 }
@@ -58,7 +58,7 @@ impl Handler for JoinHandler {
     }
 }
 
-/// Passes notes on until the client leaves.
+/// Passes the client's notes to the session until the client leaves.
 async fn receive_notes(call: &OperationCall, participant: &Participant) {
     loop {
         match call.operation.changed().await {

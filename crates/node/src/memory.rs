@@ -4,26 +4,26 @@ use array::{Error, Result};
 
 /// Minimum memory budget of a process, in bytes.
 pub const MIN_BUDGET_BYTES: u64 = 64 << 20;
-/// Maximum default budget, in bytes; more must be requested.
+/// Maximum default budget, in bytes; a larger one must be requested.
 const MAX_DEFAULT_BYTES: u64 = 16 << 30;
 /// Budget if the system does not report its memory, in bytes.
 const UNKNOWN_MACHINE_BYTES: u64 = 1 << 30;
 
-/// A memory budget, divided by stage. The sum of the parts is less than the whole: the rest is for code, images and
-/// encoders.
+/// Memory budget of a process, divided among its stages. The sum of the parts is less than the whole: the rest is for
+/// code, images and encoders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBudget {
     /// The whole budget, in bytes.
     pub whole: u64,
     /// Cached blocks, including those in flight, of all data sets together, in bytes.
     pub cache: u64,
-    /// The renderer's own copies of blocks, with aprons, in bytes; used only by a viewing node.
+    /// Copies of blocks in the renderer, with ghost voxels, in bytes; used only by a viewing node.
     pub render: u64,
-    /// Responses from their preparation until they are sent, of all clients together, in bytes.
+    /// Responses to all clients together, from preparation until they are sent, in bytes.
     pub send: u64,
     /// Data in flight from other servers, of all data sets together, in bytes.
     pub receive: u64,
-    /// Scratch memory for reading files, besides the blocks themselves, in bytes.
+    /// Scratch memory for reading files, in bytes; the blocks themselves are not included.
     pub scratch: u64,
 }
 

@@ -1,4 +1,4 @@
-//! One running server: open data sets, a port with services, and a record for this user's other commands.
+//! A running server: open data sets, a port with services, and a record by which other commands of the user find it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
@@ -28,7 +28,7 @@ use crate::assemble::Context;
 /// Address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// Loopback, on this port, or on any other if it is taken.
+    /// Loopback, on this port, or on any free port if it is taken.
     Loopback(u16),
     /// This address only.
     At(SocketAddr),
@@ -36,7 +36,7 @@ pub enum Listen {
 
 impl Listen {
     /// Returns the requested port; `None` if any port will do.
-    fn asked_port(self) -> Option<u16> {
+    fn requested_port(self) -> Option<u16> {
         let port = match self {
             Self::Loopback(port) => port,
             Self::At(address) => address.port(),
@@ -50,7 +50,7 @@ impl Listen {
 pub struct ServerOptions {
     /// Locations of the data to serve.
     pub locations: Vec<Location>,
-    /// Whether all data sets in a folder that is not a data set itself are served.
+    /// Whether a folder that is not a data set itself stands for all data sets in it.
     pub explores_folders: bool,
     /// Address to listen on.
     pub listen: Listen,
@@ -58,27 +58,27 @@ pub struct ServerOptions {
     pub admission: Admission,
     /// Certificate and key of the server.
     pub identity: IdentityChoice,
-    /// Host names that it accepts from browsers, besides addresses, `localhost`, this machine's name and those of its
+    /// Host names accepted from browsers, besides addresses, `localhost`, the name of this machine and the names in the
     /// certificate.
     pub names: Vec<String>,
-    /// Proxies in front of it.
+    /// Reverse proxies in front of the server.
     pub proxies: ReverseProxy,
     /// Directories, memory, progress.
     pub context: Context,
-    /// Other servers of the same data, which clients are told of, with the tokens in these URLs.
+    /// Other servers of the same data; clients receive these URLs with their tokens.
     pub peers: Vec<Url>,
-    /// Clients that wait for this server, by the URL that they printed.
+    /// Clients that wait for this server, by the URLs that they printed.
     pub waiting_clients: Vec<Url>,
-    /// Maximum rate of one connection, in bytes per second, whatever its client requests; the streams of one link count
-    /// as one connection.
+    /// Maximum rate of one connection, in bytes per second; clients may request less. The streams of one link count as one
+    /// connection.
     pub most_bytes_per_sec: Option<f64>,
 }
 
 /// A server that is ready: [`ServerNode::run`] serves.
 pub struct ServerNode {
-    /// Address on which it listens.
+    /// Address on which the server listens.
     pub address: SocketAddr,
-    /// The default port, if another process has taken it.
+    /// Requested port, if another process has taken it.
     pub taken_port: Option<u16>,
     /// Fingerprint of its certificate.
     pub fingerprint: String,
@@ -87,7 +87,7 @@ pub struct ServerNode {
     admission: Admission,
     shared: Arc<NodeState>,
     port: Port,
-    _note: Option<RunningServerFile>,
+    _record: Option<RunningServerFile>,
 }
 
 /// Opens the data sets; the first half of starting a server.
@@ -107,22 +107,23 @@ pub async fn open(options: &ServerOptions) -> Result<Arc<NodeState>> {
 /// Listens and records the server, if possible; the second half of starting. `registry` contains the operations.
 ///
 /// # Errors
-/// `Io` if the address is not available, the errors of the identity, and `Invalid` if its data come from itself.
+/// `Io` if the address is not available, `Invalid` if the data come from this server itself, and the errors of loading the
+/// identity.
 pub async fn start(
     options: &ServerOptions,
     shared: Arc<NodeState>,
     registry: OperationRegistry,
 ) -> Result<ServerNode> {
-    let mut node = start_unseen(options, shared, registry).await?;
-    let note = RunningServer {
+    let mut node = start_unrecorded(options, shared, registry).await?;
+    let record = RunningServer {
         address: node.address,
         machine: running_servers::machine_name(),
         token: options.admission.token().map(|t| t.secret().to_owned()),
         fingerprint: Some(node.fingerprint.clone()),
         pid: std::process::id(),
     };
-    match running_servers::post(&options.context.directories.runtime, &note) {
-        Ok(posted) => node._note = Some(posted),
+    match running_servers::post(&options.context.directories.runtime, &record) {
+        Ok(file) => node._record = Some(file),
         Err(error) => {
             tracing::warn!("other commands of this user cannot find this server: {error}")
         }
@@ -130,11 +131,11 @@ pub async fn start(
     Ok(node)
 }
 
-/// Listens without a record for other commands.
+/// Listens without a record by which other commands find the server.
 ///
 /// # Errors
 /// As [`start`].
-pub(crate) async fn start_unseen(
+pub(crate) async fn start_unrecorded(
     options: &ServerOptions,
     shared: Arc<NodeState>,
     registry: OperationRegistry,
@@ -150,14 +151,14 @@ pub(crate) async fn start_unseen(
     {
         tracing::warn!(%error, "the maximum rate is not enforced for TCP connections");
     }
-    let pace = quic::EndpointOptions {
+    let quic_options = quic::EndpointOptions {
         most_bytes_per_sec: options.most_bytes_per_sec,
-        // Operations that do more than read wait for the handshake (`ops`).
+        // Operations that do more than read wait for the end of the handshake (`server::ops`).
         start: quic::Start::AtOnce,
         ..quic::EndpointOptions::default()
     };
-    // TCP alone suffices if the UDP port is taken or forbidden.
-    let udp = quic::Listener::bind(address, &identity, pace);
+    // If the UDP port is taken or forbidden, the server has TCP only.
+    let udp = quic::Listener::bind(address, &identity, quic_options);
     let udp = udp.inspect_err(|error| tracing::warn!(%error, "no QUIC on UDP port {}", address.port())).ok();
     udp.iter().for_each(|udp| drop(shared.rejecting.set(udp.rejecting())));
     let fingerprint = identity.fingerprint().to_string();
@@ -176,13 +177,13 @@ pub(crate) async fn start_unseen(
     let names = Arc::new(ServerNames { hosts, proxies, port: address.port(), is_guarded });
     Ok(ServerNode {
         address,
-        taken_port: options.listen.asked_port().filter(|&port| port != address.port()),
+        taken_port: options.listen.requested_port().filter(|&port| port != address.port()),
         fingerprint,
         is_self_signed: matches!(options.identity, IdentityChoice::Own),
         admission: options.admission.clone(),
         shared,
-        port: Port::new(listener, udp, tls, sites(names, &service), service).connecting_to(waiting_clients),
-        _note: None,
+        port: Port::new(listener, udp, tls, routers(names, &service), service).connecting_to(waiting_clients),
+        _record: None,
     })
 }
 
@@ -195,7 +196,7 @@ fn addresses(listen: Listen) -> Vec<SocketAddr> {
     }
 }
 
-fn sites(names: Arc<ServerNames>, service: &Arc<Service>) -> Routers {
+fn routers(names: Arc<ServerNames>, service: &Arc<Service>) -> Routers {
     let draws = service.registry.has(wire::ops::JOIN);
     let site = HttpSite { names: Arc::clone(&names), colormaps: colormaps::json().into(), draws };
     let all = router(site).merge(zarr::router(Arc::clone(service), Arc::clone(&names)));
@@ -210,13 +211,13 @@ impl ServerNode {
         self
     }
 
-    /// Returns the data sets it serves.
+    /// Returns the data sets that are served.
     #[must_use]
     pub fn exports(&self) -> &Exports {
         &self.shared.exports
     }
 
-    /// Returns the token, if one is needed.
+    /// Returns the token that clients need; `None` if everybody is admitted.
     #[must_use]
     pub fn token(&self) -> Option<&str> {
         self.admission.token().map(server::token::Token::secret)
@@ -228,7 +229,7 @@ impl ServerNode {
         self.admission.readers().map(|readers| readers.token.secret())
     }
 
-    /// Returns host and port by which others reach it.
+    /// Returns the host and port by which other hosts reach the server.
     fn reachable(&self) -> (String, u16) {
         (running_servers::reachable_host(self.address), self.address.port())
     }
@@ -254,7 +255,7 @@ impl ServerNode {
         format!("{}{}", self.site().trim_end_matches('/'), zarr::path(export))
     }
 
-    /// Returns the address for browsers, as far as it is known, with a slash at the end.
+    /// Returns the address for browsers, with a slash at the end: the first public address, else the own one.
     fn site(&self) -> String {
         let public = self.port.sites.names.proxies.public.first();
         let own = || format!("{}://{}/", self.scheme(), self.url("").authority());
@@ -265,7 +266,7 @@ impl ServerNode {
         if self.address.ip().is_loopback() { "http" } else { "https" }
     }
 
-    /// Returns the URL of the page, with the token in the fragment.
+    /// Returns the URL of the viewer's page, with the token in the fragment.
     #[must_use]
     pub fn page(&self) -> String {
         let fragment =
@@ -273,7 +274,7 @@ impl ServerNode {
         format!("{}{fragment}", self.site())
     }
 
-    /// Serves until it is dropped.
+    /// Serves until the future is dropped.
     ///
     /// # Cancel safety
     /// Dropping the future ends every connection and removes the record.

@@ -1,5 +1,5 @@
-//! `servers`: the servers that a viewing node reads from, with the amount of data from each and their availability, for
-//! display in the viewer.
+//! Operation `servers`: reports the servers that a viewing node reads from, with the amount of data from each and their
+//! availability, for display in the viewer.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::describe;
 /// Interval at which the state is checked, and sent if it has changed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Answers `servers`: sends the state until the operation is withdrawn.
+/// Answers `servers`: sends the state, and later each change of it, until the operation is cancelled.
 pub(crate) struct ServersHandler;
 
 impl Handler for ServersHandler {
@@ -40,18 +40,20 @@ impl Handler for ServersHandler {
     async fn run(&self, (): (), call: &OperationCall) -> Result<()> {
         let all = call.node.exports.all();
         let [export] = &*all else {
-            return Err(Error::unsupported("expected a server of one data set, found several"));
+            return Err(Error::unsupported(
+                "`servers` needs a server of a single data set; this one has several",
+            ));
         };
-        let mut told = Value::Null;
+        let mut sent = Value::Null;
         let mut ticks = tokio::time::interval(CHECK_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
             let now = describe::servers(&export.stack().await?.servers());
-            if now != told {
+            if now != sent {
                 call.operation.room().await;
                 call.operation.item(body(&now)?, Bytes::new()).await?;
-                told = now;
+                sent = now;
             }
         }
     }

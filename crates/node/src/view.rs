@@ -1,4 +1,4 @@
-//! `view`: a viewing node with one data set, one session and one page.
+//! Viewing node with one data set, one session and one page, as started by `corridor view`.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -23,8 +23,8 @@ use crate::servers::ServersHandler;
 /// Interval at which a viewed file is checked for changes.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Starts a viewing node on the one location in `options`. It answers the operations of a data server, and `join`,
-/// `servers` and `interpret`. With `ranks` it is the first of several ranks that draw together; the others [`assist`].
+/// Starts a viewing node for the single location in `options`. It answers the operations of a data server, and `join`,
+/// `servers` and `interpret`. With `ranks` it is the first of several ranks that draw together; the others call [`assist`].
 ///
 /// # Errors
 /// The errors of opening and listening and of opening the devices; `Unsupported` if there is nothing to draw.
@@ -45,8 +45,8 @@ pub async fn start(
         first_view.or_else(|| (!named.is_empty()).then(|| View { array: named, ..View::default() }));
     let memory_bytes = options.context.budget.render;
     let resources = DrawResources::open(device, memory_bytes).await?;
-    let worked = Arc::clone(&export);
-    let work = Arc::new(move |task| worked.open_stack().and_then(|stack| stack.work.progress(task)));
+    let opened = Arc::clone(&export);
+    let work = Arc::new(move |task| opened.open_stack().and_then(|stack| stack.work.progress(task)));
     // Each rank opens the file itself.
     let has_ranks = ranks.is_some();
     let session = match ranks {
@@ -69,8 +69,9 @@ pub async fn start(
 
 /// Makes the session describe its file again when size or modification time change; ends with the session.
 async fn follow_file(path: PathBuf, session: Weak<Session>) {
-    let state =
-        async || tokio::fs::metadata(&path).await.ok().map(|about| (about.len(), about.modified().ok()));
+    let state = async || {
+        tokio::fs::metadata(&path).await.ok().map(|metadata| (metadata.len(), metadata.modified().ok()))
+    };
     let mut known = state().await;
     loop {
         tokio::time::sleep(CHECK_INTERVAL).await;
@@ -99,7 +100,7 @@ pub async fn assist(options: &ServerOptions, ranks: RankChannels) -> Result<()> 
     run_worker(source, resources, ranks).await
 }
 
-/// The current data of an export: another description may be of other data.
+/// Current data of an export: they may change between two calls.
 struct LatestData(Arc<Export>);
 
 impl Source for LatestData {

@@ -1,4 +1,4 @@
-//! Standard input and output as asynchronous streams of bytes, without threads that wait for them.
+//! Standard input and output as asynchronous streams of bytes, without blocking threads.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,14 +21,14 @@ pub(super) type StdoutStream = Box<dyn AsyncWrite + Send + Unpin>;
 /// # Errors
 /// `Invalid` if they are something else, such as a terminal.
 pub(super) fn take() -> Result<(StdinStream, StdoutStream)> {
-    let (input, from) = owned(&io::stdin())?;
-    let (output, to) = owned(&io::stdout())?;
-    let input: StdinStream = match from {
+    let (input, input_type) = owned(&io::stdin())?;
+    let (output, output_type) = owned(&io::stdout())?;
+    let input: StdinStream = match input_type {
         FileType::Fifo => Box::new(pipe::Receiver::from_owned_fd(input)?),
         FileType::Socket => Box::new(socket(input)?),
         _ => return Err(unsuitable()),
     };
-    let output: StdoutStream = match to {
+    let output: StdoutStream = match output_type {
         FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(output)?),
         FileType::Socket => Box::new(socket(output)?),
         _ => return Err(unsuitable()),
@@ -36,10 +36,10 @@ pub(super) fn take() -> Result<(StdinStream, StdoutStream)> {
     Ok((input, output))
 }
 
-fn owned(of: &impl AsFd) -> Result<(OwnedFd, FileType)> {
-    let fd = of.as_fd().try_clone_to_owned()?;
-    let about = fstat(&fd).map_err(io::Error::from)?;
-    Ok((fd, FileType::from_raw_mode(about.st_mode)))
+fn owned(stream: &impl AsFd) -> Result<(OwnedFd, FileType)> {
+    let fd = stream.as_fd().try_clone_to_owned()?;
+    let stat = fstat(&fd).map_err(io::Error::from)?;
+    Ok((fd, FileType::from_raw_mode(stat.st_mode)))
 }
 
 fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
@@ -50,6 +50,6 @@ fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
 
 fn unsuitable() -> Error {
     Error::invalid(
-        "expected pipes as standard input and output: `corridor serve --stdio` is started by `ssh://`",
+        "standard input and output must be pipes or sockets: `corridor serve --stdio` is for `ssh://` addresses",
     )
 }
