@@ -29,7 +29,7 @@ pub use crate::inbox::MAX_WAITING;
 /// Most blocks of one read that are looked up in the cache; reads of more go to the inner source.
 const MAX_PEEKED: u64 = 64;
 
-/// Remembers the blocks of another source, within a hard limit in bytes.
+/// Source that caches the blocks of another source, within a hard limit in bytes.
 ///
 /// Clones share one cache. When the last clone and the last stream of answers are gone, its task ends.
 #[derive(Clone)]
@@ -99,8 +99,8 @@ impl Cached {
         &self.shared.inner
     }
 
-    /// Fills `into` from the cache if all blocks are here; else gives it back.
-    async fn read_here(&self, request: &ReadRequest, into: Region) -> Result<Option<Region>> {
+    /// Fills `into` from the cache if it has all blocks; returns `into` otherwise.
+    async fn read_cached(&self, request: &ReadRequest, into: Region) -> Result<Option<Region>> {
         if !self.shared.was_asked.load(Ordering::Relaxed) {
             return Ok(Some(into));
         }
@@ -129,15 +129,15 @@ impl Cached {
         Ok(None)
     }
 
-    /// Copies the cached blocks, and reads the rest from the inner source.
-    async fn read_many_here(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
-        let looked = reads.into_iter().map(async |(request, into)| {
-            let rest = self.read_here(&request, into).await;
+    /// Answers the reads whose blocks are all cached, and passes the others to the inner source.
+    async fn read_many_cached(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        let lookups = reads.into_iter().map(async |(request, into)| {
+            let rest = self.read_cached(&request, into).await;
             rest.map(|into| into.map(|into| (request, into)))
         });
         let (mut ends, mut numbers, mut rest) = (Vec::new(), Vec::new(), Vec::new());
-        for (number, looked) in join_all(looked).await.into_iter().enumerate() {
-            match looked {
+        for (number, lookup) in join_all(lookups).await.into_iter().enumerate() {
+            match lookup {
                 Ok(Some(read)) => {
                     numbers.push(number);
                     rest.push(read);
@@ -149,7 +149,7 @@ impl Cached {
         futures::stream::iter(ends).chain(rest).boxed()
     }
 
-    /// These blocks, if all are here and covered; counts as neither hit nor use.
+    /// Returns these blocks if all are cached and covered; counts as neither hit nor use.
     async fn peek(&self, keys: Vec<BlockKey>) -> Option<Vec<CachedBlock>> {
         let (reply, answer) = tokio::sync::oneshot::channel();
         self.shared.inbox.peek(Peek { keys, reply });
@@ -183,7 +183,7 @@ impl Source for Cached {
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
         let this = self.clone();
         async move {
-            match this.read_here(&request, into).await? {
+            match this.read_cached(&request, into).await? {
                 None => Ok(()),
                 Some(into) => this.shared.inner.read(request, into).await,
             }
@@ -196,7 +196,7 @@ impl Source for Cached {
             return self.shared.inner.read_many(reads);
         }
         let this = self.clone();
-        async move { this.read_many_here(reads).await }.flatten_stream().boxed()
+        async move { this.read_many_cached(reads).await }.flatten_stream().boxed()
     }
 
     fn packed(&self, request: &ReadRequest) -> BoxFuture<'static, Result<Option<PackedChunk>>> {

@@ -4,24 +4,24 @@ use array::BlockKey;
 
 use crate::Action;
 
-/// Events that are queued for a slow subscriber; beyond, it loses the oldest and receives their number.
+/// Events that are queued for a slow subscriber; beyond this number it loses the oldest ones.
 pub const EVENTS_KEPT: usize = 4096;
 
 /// Event of a block in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheEvent {
-    /// The inner source was asked.
+    /// The block was requested from the inner source.
     Requested(BlockKey),
-    /// A waiter got it, at once or when it arrived.
+    /// A waiter received the block, from the cache or when it arrived.
     Answered(BlockKey),
-    /// A waiter got an error.
+    /// A waiter received an error.
     Failed(BlockKey),
     /// The block was evicted.
     Evicted(BlockKey),
 }
 
 impl CacheEvent {
-    /// The event that an action is, if it concerns a watcher.
+    /// Returns the event of an action; `None` if subscribers do not learn of it.
     #[must_use]
     pub fn of<V>(action: &Action<V>) -> Option<Self> {
         match action {

@@ -40,7 +40,7 @@ pub(crate) struct InboxMail {
 #[derive(Default)]
 struct InboxState {
     mail: InboxMail,
-    /// Wants taken in and not settled yet.
+    /// Accepted wants that are not settled yet.
     waiting: usize,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct CacheInbox {
 }
 
 impl CacheInbox {
-    /// Takes a call in, or gives its wants back when there are too many.
+    /// Accepts a call, or returns its wants if there are too many.
     pub(crate) fn call(&self, call: CacheCall) -> Result<(), Vec<Want>> {
         let mut state = self.state.lock();
         let waiting = state.waiting + call.wants.len();
@@ -75,7 +75,7 @@ impl CacheInbox {
         self.arrived.notify_one();
     }
 
-    /// These many wants wait no longer.
+    /// Records that this number of wants were answered or withdrawn.
     pub(crate) fn settled(&self, wants: usize) {
         self.state.lock().waiting -= wants;
     }
@@ -84,7 +84,7 @@ impl CacheInbox {
         std::mem::take(&mut self.state.lock().mail)
     }
 
-    /// Waits until something came in since the last wait.
+    /// Waits until a message has arrived since the last wait.
     pub(crate) async fn arrived(&self) {
         self.arrived.notified().await;
     }

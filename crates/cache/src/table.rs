@@ -7,21 +7,21 @@ use std::collections::{BTreeMap, HashMap};
 
 use array::{BlockKey, Error, ErrorKind, Priority, Urgency};
 
-/// Most blocks that wait for memory in a cache; beyond, the least urgent is refused.
+/// Most blocks that wait for memory in a cache; beyond this number the least urgent is refused.
 pub const MAX_QUEUED: usize = 65_536;
 
 /// Memory cost of a cache entry in addition to the bytes of its block.
 pub const ENTRY_BYTES: u64 = 256;
 
-/// A value that the table holds and others may hold too, as an `Arc` does.
+/// Value with shared ownership, like an `Arc`: the table is one of its holders.
 pub trait SharedValue: Clone {
-    /// Remembers the value without keeping it alive.
+    /// Reference that does not keep the value alive.
     type Ghost;
-    /// Whether a holder other than the table has the value.
+    /// Returns whether there is a holder besides the table.
     fn is_held(&self) -> bool;
-    /// Remembers it.
+    /// Returns a reference that does not keep the value alive.
     fn ghost(&self) -> Self::Ghost;
-    /// The value, if it is still alive.
+    /// Returns the value if it is still alive.
     fn revive(ghost: &Self::Ghost) -> Option<Self>;
 }
 
@@ -41,11 +41,11 @@ impl<T> SharedValue for std::sync::Arc<T> {
     }
 }
 
-/// One asker of one block; never reused.
+/// Number of one want of one caller; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WaiterId(pub u64);
 
-/// One request to the inner source, and the memory that came of it; never reused.
+/// Number of one request to the inner source, and of the memory of its block; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FetchTicket(pub u64);
 
@@ -56,33 +56,33 @@ pub enum BlockEvent<V> {
     Wanted {
         /// Waiter that the event concerns.
         waiter: WaiterId,
-        /// Urgency.
+        /// Urgency of the want.
         urgency: Urgency,
-        /// The most bytes that it can have.
+        /// Largest possible size of the block.
         bound_bytes: u64,
     },
-    /// A waiter changed its mind about how much.
+    /// A waiter changed the urgency of its want.
     Adjusted {
         /// Waiter that the event concerns.
         waiter: WaiterId,
         /// New urgency.
         urgency: Urgency,
     },
-    /// A waiter went away.
+    /// A waiter cancelled its want.
     Withdrawn {
         /// Waiter that the event concerns.
         waiter: WaiterId,
     },
-    /// The inner source gave it.
+    /// The inner source delivered the block.
     Arrived {
         /// Request that is answered.
         ticket: FetchTicket,
-        /// The block.
+        /// Block that arrived.
         value: V,
-        /// Bytes of the block.
+        /// Size of the block.
         size_bytes: u64,
     },
-    /// The inner source gave an error.
+    /// The inner source returned an error.
     Failed {
         /// Request that is answered.
         ticket: FetchTicket,
@@ -101,52 +101,52 @@ pub enum BlockEvent<V> {
 /// Action that the owner of the table must carry out; output of [`CacheTable::step`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action<V> {
-    /// Ask the inner source.
+    /// Request a block from the inner source.
     Request {
         /// Block that is requested.
         key: BlockKey,
-        /// Under this number.
+        /// Number of the request.
         ticket: FetchTicket,
-        /// This urgently.
+        /// Urgency of the request.
         urgency: Urgency,
     },
     /// Change the urgency of a request under way.
     Adjust {
-        /// Which.
+        /// Number of the request.
         ticket: FetchTicket,
         /// New urgency.
         urgency: Urgency,
     },
     /// Cancel a request under way.
     Cancel {
-        /// Which.
+        /// Number of the request.
         ticket: FetchTicket,
     },
-    /// Give a waiter its block.
+    /// Deliver a block to a waiter.
     Answer {
         /// Waiter that receives the result.
         waiter: WaiterId,
-        /// Which block.
+        /// Key of the block.
         key: BlockKey,
-        /// The block.
+        /// Block for the waiter.
         value: V,
     },
-    /// Give a waiter an error.
+    /// Deliver an error to a waiter.
     Fail {
         /// Waiter that receives the result.
         waiter: WaiterId,
-        /// Which block.
+        /// Key of the block.
         key: BlockKey,
         /// Error of the request.
         error: Error,
     },
     /// Drop this block, and report when its memory is free ([`BlockEvent::Released`]).
     Evict {
-        /// Which block.
+        /// Key of the block.
         key: BlockKey,
         /// Number of its request.
         ticket: FetchTicket,
-        /// The table's hold on it.
+        /// Reference of the table to the block.
         value: V,
     },
 }
@@ -154,23 +154,23 @@ pub enum Action<V> {
 /// Bytes held in each state, and counts of events so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheCounters {
-    /// The hard limit.
+    /// Hard limit.
     pub capacity_bytes: u64,
     /// Bytes in CACHED blocks.
     pub cached_bytes: u64,
-    /// Reserved for REQUESTED blocks.
+    /// Bytes reserved for REQUESTED blocks.
     pub requested_bytes: u64,
     /// Bytes in RELEASING blocks.
     pub releasing_bytes: u64,
-    /// Blocks that are CACHED.
+    /// Number of CACHED blocks.
     pub cached: u64,
-    /// Blocks that are REQUESTED.
+    /// Number of REQUESTED blocks.
     pub requested: u64,
     /// Number of blocks that wait for memory.
     pub queued: u64,
-    /// Wants answered at once.
+    /// Wants answered from the cache.
     pub hits: u64,
-    /// Wants that found their block queued or requested by another.
+    /// Wants whose block was queued or requested already.
     pub joined: u64,
     /// Wants that were the first for their block.
     pub misses: u64,
@@ -180,16 +180,16 @@ pub struct CacheCounters {
     pub cancelled: u64,
     /// Requests that ended in an error.
     pub failed: u64,
-    /// Wants refused: too large, or the queue full.
+    /// Wants refused because the block was too large or the queue full.
     pub refused: u64,
     /// Blocks evicted.
     pub evicted: u64,
-    /// Bytes that came from the inner source.
+    /// Bytes received from the inner source.
     pub arrived_bytes: u64,
 }
 
 impl CacheCounters {
-    /// Bytes that count against the limit.
+    /// Returns the bytes that count against the limit.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.cached_bytes + self.requested_bytes + self.releasing_bytes
@@ -218,14 +218,14 @@ struct Releasing {
     was_held: bool,
 }
 
-/// The block table; see the folder's README.
+/// Block table; see the README of this folder.
 pub struct CacheTable<V: SharedValue> {
     entries: HashMap<BlockKey, CacheEntry<V>>,
     queue: BTreeMap<RoomRank, BlockKey>,
     /// CACHED blocks by last use, oldest first.
     order: BTreeMap<u64, BlockKey>,
     releasing: HashMap<FetchTicket, Releasing>,
-    /// Part of the releasing bytes that was held at eviction.
+    /// Releasing bytes of blocks that had another holder at eviction.
     held_bytes: u64,
     counters: CacheCounters,
     /// Counts uses, tickets and arrivals in the queue.
@@ -234,7 +234,7 @@ pub struct CacheTable<V: SharedValue> {
 }
 
 impl<V: SharedValue> CacheTable<V> {
-    /// An empty table with a hard limit.
+    /// Creates an empty table with a hard limit.
     #[must_use]
     pub fn new(capacity_bytes: u64) -> Self {
         Self {
@@ -249,13 +249,13 @@ impl<V: SharedValue> CacheTable<V> {
         }
     }
 
-    /// Bytes held in each state, and counts of events so far.
+    /// Returns the bytes held in each state and the counts of events so far.
     #[must_use]
     pub fn counters(&self) -> CacheCounters {
         CacheCounters { queued: self.queue.len() as u64, ..self.counters }
     }
 
-    /// The block, if it is CACHED; counts as neither hit nor use.
+    /// Returns the block if it is CACHED; counts as neither hit nor use.
     #[must_use]
     pub fn peek(&self, key: &BlockKey) -> Option<&V> {
         match &self.entries.get(key)?.stage {
@@ -382,7 +382,7 @@ impl<V: SharedValue> CacheTable<V> {
         }
     }
 
-    /// A queued or requested block becomes EMPTY; its request and waiters, if there are.
+    /// Makes a queued or requested block EMPTY; returns its request and waiters if it was requested.
     fn forget(&mut self, key: BlockKey) -> Option<(FetchTicket, BTreeMap<WaiterId, Urgency>)> {
         let entry = self.entries.remove(&key)?;
         match entry.stage {
@@ -396,12 +396,12 @@ impl<V: SharedValue> CacheTable<V> {
                 None
             }
             BlockStage::Cached { .. } | BlockStage::Releasing { .. } => {
-                unreachable!("nobody waits for these")
+                unreachable!("these blocks have no waiters")
             }
         }
     }
 
-    /// Passes the waiters' urgency on where it changed.
+    /// Applies the combined urgency of the waiters if it has changed.
     fn reprioritize(&mut self, key: BlockKey, before: Option<Urgency>) {
         let Some(entry) = self.entries.get_mut(&key) else { return };
         let Some(urgency) = merged(&entry.waiters).filter(|now| Some(*now) != before) else { return };
@@ -520,8 +520,8 @@ impl<V: SharedValue> CacheTable<V> {
         self.evict(missing_bytes.saturating_sub(self.held_bytes), |_| true);
     }
 
-    /// Evicts the least recently used blocks among those that may go; the bytes still missing then.
-    fn evict(&mut self, mut missing_bytes: u64, may_go: impl Fn(&V) -> bool) -> u64 {
+    /// Evicts the least recently used blocks that satisfy `may_evict`; returns the bytes that are still missing.
+    fn evict(&mut self, mut missing_bytes: u64, may_evict: impl Fn(&V) -> bool) -> u64 {
         let mut victims = Vec::new();
         for (&used_at, key) in &self.order {
             if missing_bytes == 0 {
@@ -529,7 +529,7 @@ impl<V: SharedValue> CacheTable<V> {
             }
             let stage = self.entries.get(key).map(|e| &e.stage);
             let Some(BlockStage::Cached { value, size_bytes, .. }) = stage else { continue };
-            if may_go(value) {
+            if may_evict(value) {
                 missing_bytes = missing_bytes.saturating_sub(*size_bytes);
                 victims.push(used_at);
             }
@@ -540,7 +540,7 @@ impl<V: SharedValue> CacheTable<V> {
         missing_bytes
     }
 
-    /// CACHED becomes RELEASING.
+    /// Changes a block from CACHED to RELEASING.
     fn release(&mut self, used_at: u64) {
         let Some(key) = self.order.remove(&used_at) else { return };
         let Some(entry) = self.entries.get_mut(&key) else { return };

@@ -32,15 +32,15 @@ pub(crate) struct CacheTask {
     table: CacheTable<CachedBlock>,
     dataset: Option<Arc<Dataset>>,
     describing: Option<BoxFuture<'static, Result<Arc<Dataset>>>>,
-    /// Calls for keys that the description known so far does not explain.
-    unexplained: Vec<CacheCall>,
+    /// Calls with keys of another data set or generation than the known description.
+    undescribed: Vec<CacheCall>,
     waiters: HashMap<WaiterId, Waiter>,
     next_waiter: u64,
     watches: FuturesUnordered<Abortable<BoxFuture<'static, WantChange>>>,
     requests: HashMap<FetchTicket, WantHandle>,
     fetches: SelectAll<Fetch>,
-    /// Requests that the table asked for and that go out together.
-    going_out: Vec<(Want, FetchTicket)>,
+    /// Requests of the table that were not sent yet; they are sent together.
+    outgoing: Vec<(Want, FetchTicket)>,
 }
 
 struct Waiter {
@@ -48,7 +48,7 @@ struct Waiter {
     watch: AbortHandle,
 }
 
-/// A want that changed, or whose asker no longer listens.
+/// Want that changed, or whose caller has dropped the stream of answers.
 struct WantChange {
     waiter: WaiterId,
     want: Want,
@@ -72,13 +72,13 @@ impl CacheTask {
             table: CacheTable::new(capacity_bytes),
             dataset: None,
             describing: None,
-            unexplained: Vec::new(),
+            undescribed: Vec::new(),
             waiters: HashMap::new(),
             next_waiter: 0,
             watches: FuturesUnordered::new(),
             requests: HashMap::new(),
             fetches: SelectAll::new(),
-            going_out: Vec::new(),
+            outgoing: Vec::new(),
         }
     }
 
@@ -113,18 +113,18 @@ impl CacheTask {
         for peek in mail.peeks {
             let blocks = peek.keys.iter().map(|key| self.table.peek(key));
             let blocks = blocks.map(|b| b.filter(|b| b.bytes().is_some()).cloned()).collect();
-            // The reader may have gone away.
+            // The caller may have dropped its read.
             drop(peek.reply.send(blocks));
         }
     }
 
     /// Starts the wants of a call; requests the description first if it is not known.
     fn called(&mut self, call: CacheCall) {
-        let explained = |d: &Dataset, key: BlockKey| (d.id, d.generation) == (key.dataset, key.generation);
+        let is_described = |d: &Dataset, key: BlockKey| (d.id, d.generation) == (key.dataset, key.generation);
         match self.dataset.clone() {
-            Some(d) if call.wants.iter().all(|w| explained(&d, w.key())) => self.start(call, &d),
+            Some(d) if call.wants.iter().all(|w| is_described(&d, w.key())) => self.start(call, &d),
             _ => {
-                self.unexplained.push(call);
+                self.undescribed.push(call);
                 let inner = &self.inner;
                 self.describing.get_or_insert_with(|| inner.describe());
             }
@@ -133,7 +133,7 @@ impl CacheTask {
 
     fn described(&mut self, described: &Result<Arc<Dataset>>) {
         self.describing = None;
-        let calls = std::mem::take(&mut self.unexplained);
+        let calls = std::mem::take(&mut self.undescribed);
         match described {
             Ok(dataset) => {
                 self.dataset = Some(Arc::clone(dataset));
@@ -247,7 +247,7 @@ impl CacheTask {
             }
             Action::Cancel { ticket } => {
                 self.requests.remove(&ticket);
-                self.going_out.retain(|(_, t)| *t != ticket);
+                self.outgoing.retain(|(_, t)| *t != ticket);
             }
             Action::Answer { waiter, key, value } => self.answer(waiter, key, Ok(value)),
             Action::Fail { waiter, key, error } => self.answer(waiter, key, Err(error)),
@@ -263,7 +263,7 @@ impl CacheTask {
     fn request(&mut self, key: BlockKey, ticket: FetchTicket, urgency: Urgency) {
         let (want, handle) = want(key, urgency);
         self.requests.insert(ticket, handle);
-        self.going_out.push((want, ticket));
+        self.outgoing.push((want, ticket));
     }
 
     fn answer(&mut self, waiter: WaiterId, key: BlockKey, result: Result<CachedBlock>) {
@@ -273,7 +273,7 @@ impl CacheTask {
         }
     }
 
-    /// Forgets a waiter.
+    /// Removes a waiter and its watch; returns the channel of its call.
     fn settle(&mut self, waiter: WaiterId) -> Option<mpsc::Sender<Completion>> {
         let Waiter { answers, watch } = self.waiters.remove(&waiter)?;
         watch.abort();
@@ -282,16 +282,16 @@ impl CacheTask {
     }
 
     fn send_out(&mut self) {
-        if self.going_out.is_empty() {
+        if self.outgoing.is_empty() {
             return;
         }
-        let (wants, tickets): (Vec<_>, Vec<_>) = self.going_out.drain(..).unzip();
+        let (wants, tickets): (Vec<_>, Vec<_>) = self.outgoing.drain(..).unzip();
         let tickets = wants.iter().map(Want::key).zip(tickets).collect();
         self.fetches.push(Fetch { answers: self.inner.blocks(wants), tickets });
     }
 }
 
-/// The answers of one call to the inner source, each with its request's ticket.
+/// Answers of one call to the inner source, with the tickets of its requests.
 struct Fetch {
     answers: Completions,
     tickets: HashMap<BlockKey, FetchTicket>,
@@ -308,7 +308,7 @@ impl Stream for Fetch {
                         return Poll::Ready(Some((key, ticket, result)));
                     }
                 }
-                // Withdrawn requests need no answer, and the table ignores this one; others were owed one.
+                // The table ignores the answer to a cancelled request; every other request must have one.
                 None => {
                     let Some((&key, &ticket)) = self.tickets.iter().next() else {
                         return Poll::Ready(None);

@@ -21,7 +21,7 @@ fn cached(memory: &Arc<MemorySource>, blocks: u64) -> Cached {
     Cached::new(Arc::clone(memory) as Arc<dyn Source>, blocks * (100 + ENTRY_BYTES))
 }
 
-fn ask(memory: &MemorySource, indices: impl IntoIterator<Item = u64>) -> (Vec<Want>, Vec<WantHandle>) {
+fn make_wants(memory: &MemorySource, indices: impl IntoIterator<Item = u64>) -> (Vec<Want>, Vec<WantHandle>) {
     let one = |index| want(memory.key(index), Urgency::of(Priority::NORMAL));
     indices.into_iter().map(one).unzip()
 }
@@ -30,7 +30,7 @@ async fn get(source: &dyn Source, key: BlockKey) -> Result<Arc<Block>> {
     fetch(source, &[key]).await.remove(&key).map_or_else(|| Err(Error::internal("no answer")), |a| a.result)
 }
 
-/// Waits until the cache's task has come this far.
+/// Waits until the condition is true.
 async fn until(what: &str, mut is_true: impl FnMut() -> bool) {
     for _ in 0..5000 {
         if is_true() {
@@ -38,7 +38,7 @@ async fn until(what: &str, mut is_true: impl FnMut() -> bool) {
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    panic!("never came to this: {what}");
+    panic!("timed out waiting until {what}");
 }
 
 #[tokio::test]
@@ -50,25 +50,25 @@ async fn conforms() {
         let cached = Cached::new(Arc::new(memory), 1 << 20);
         check_source(Arc::new(cached)).await;
     }
-    // Room for what the checks hold at a time, and hardly more: blocks come and go.
+    // Room for little more than the blocks that the checks hold at a time, so blocks are evicted.
     let memory = MemorySource::counting("<u2", &[9, 10, 11], &[4, 4, 4]);
     let cached = Cached::new(Arc::new(memory), 13 * (128 + ENTRY_BYTES));
     check_source(Arc::new(cached)).await;
 }
 
 #[tokio::test]
-async fn a_thousand_askers_make_one_request() {
+async fn a_thousand_callers_cause_one_request() {
     let memory = memory();
     memory.set_gate(SourceGate::Closed);
     let cached = cached(&memory, 4);
-    let mut askers = tokio::task::JoinSet::new();
+    let mut callers = tokio::task::JoinSet::new();
     for _ in 0..1000 {
         let (cached, key) = (cached.clone(), memory.key(7));
-        askers.spawn(async move { get(&cached, key).await });
+        callers.spawn(async move { get(&cached, key).await });
     }
-    until("all ask", || cached.counters().joined == 999).await;
+    until("all have called", || cached.counters().joined == 999).await;
     memory.set_gate(SourceGate::Open);
-    let blocks = askers.join_all().await;
+    let blocks = callers.join_all().await;
     assert!(blocks.iter().all(|b| b.as_ref().unwrap().key == memory.key(7)));
     assert_eq!(memory.asked().len(), 1);
     assert!(get(&cached, memory.key(7)).await.is_ok());
@@ -81,9 +81,9 @@ async fn priorities_reach_the_inner_want_and_so_does_cancelling() {
     let memory = memory();
     memory.set_gate(SourceGate::Closed);
     let cached = cached(&memory, 4);
-    let (wants, mut first) = ask(&memory, [1, 2]);
+    let (wants, mut first) = make_wants(&memory, [1, 2]);
     let stream = cached.blocks(wants);
-    until("both are asked for", || memory.waiting().len() == 2).await;
+    until("both are requested", || memory.waiting().len() == 2).await;
 
     let now = |index| {
         let waiting = memory.waiting();
@@ -92,7 +92,7 @@ async fn priorities_reach_the_inner_want_and_so_does_cancelling() {
     first[0].adjust(Urgency::of(Priority::URGENT));
     until("adjusting is passed on", || now(1) == Some(Priority::URGENT)).await;
 
-    let (wants, second) = ask(&memory, [2]);
+    let (wants, second) = make_wants(&memory, [2]);
     second[0].adjust(Urgency::of(Priority::INTERACTIVE));
     let other = cached.blocks(wants);
     until("the highest of two counts", || now(2) == Some(Priority::INTERACTIVE)).await;
@@ -113,20 +113,20 @@ async fn the_limit_is_hard_under_a_flood() {
     let memory = memory();
     memory.set_gate(SourceGate::Closed);
     let cached = cached(&memory, 5);
-    let (wants, _handles) = ask(&memory, 0..64);
+    let (wants, _handles) = make_wants(&memory, 0..64);
     let mut stream = cached.blocks(wants);
-    until("as many as fit are asked for", || memory.waiting().len() == 5).await;
+    until("as many as fit are requested", || memory.waiting().len() == 5).await;
     memory.set_gate(SourceGate::Open);
     let mut held = Vec::new();
     for _ in 0..5 {
         held.push(stream.next().await.unwrap().result.unwrap());
     }
-    // What askers hold counts: nothing moves until they let go.
+    // Blocks that callers hold count: nothing is requested until they drop one.
     tokio::time::sleep(Duration::from_millis(60)).await;
     assert_eq!(memory.asked().len(), 5);
     let counters = cached.counters();
     assert_eq!(counters.used_bytes(), counters.capacity_bytes);
-    // Any of them, not just the oldest.
+    // Dropping any of them makes room, not only the oldest.
     held.swap_remove(3);
     held.push(stream.next().await.unwrap().result.unwrap());
     assert_eq!(memory.asked().len(), 6);
@@ -142,11 +142,11 @@ async fn the_limit_is_hard_under_a_flood() {
 }
 
 #[tokio::test]
-async fn the_least_recently_used_go_first_and_what_is_held_comes_back_for_free() {
+async fn the_least_recently_used_are_evicted_first_and_held_blocks_are_revived_without_a_request() {
     let memory = memory();
     let cached = cached(&memory, 3);
     let mut events = cached.events();
-    let mut gone = || {
+    let mut evicted = || {
         std::iter::from_fn(|| events.try_recv().ok())
             .filter_map(|e| if let CacheEvent::Evicted(key) = e { Some(key.index) } else { None })
             .collect::<Vec<_>>()
@@ -154,12 +154,12 @@ async fn the_least_recently_used_go_first_and_what_is_held_comes_back_for_free()
     for index in [0, 1, 2, 0, 3] {
         assert!(get(&cached, memory.key(index)).await.is_ok());
     }
-    assert_eq!(gone(), [1]);
+    assert_eq!(evicted(), [1]);
     let kept = get(&cached, memory.key(2)).await.unwrap();
     for index in [4, 5] {
         assert!(get(&cached, memory.key(index)).await.is_ok());
     }
-    assert_eq!(gone(), [0, 3], "a held block stays while idle ones can go");
+    assert_eq!(evicted(), [0, 3], "idle blocks are evicted before held ones");
     let before = memory.asked().len();
     assert!(Arc::ptr_eq(&get(&cached, memory.key(2)).await.unwrap(), &kept));
     assert_eq!(memory.asked().len(), before);
@@ -169,7 +169,7 @@ async fn the_least_recently_used_go_first_and_what_is_held_comes_back_for_free()
 async fn a_slow_reader_of_evicted_bytes_does_not_stop_the_others() {
     let memory = memory();
     let cached = cached(&memory, 3);
-    // As a send queue does: the block is let go, its bytes are kept.
+    // As in a send queue: the block is dropped, its bytes are kept.
     let bytes = |block: Arc<Block>| block.bytes().cloned();
     let kept = bytes(get(&cached, memory.key(0)).await.unwrap());
     for index in 1..12 {
@@ -191,7 +191,7 @@ async fn errors_are_not_remembered() {
 }
 
 #[tokio::test]
-async fn reads_are_served_from_blocks_that_are_here() {
+async fn reads_are_served_from_cached_blocks() {
     let memory = memory();
     let cached = cached(&memory, 8);
     let read = async |text: &str| {
@@ -202,26 +202,26 @@ async fn reads_are_served_from_blocks_that_are_here() {
         target.into_vec().unwrap()
     };
     assert_eq!(read("1:4, ::50").await, [100, 150, 200, 250, 44, 94]);
-    assert_eq!(memory.reads().len(), 1, "nothing is here: one read, no blocks");
+    assert_eq!(memory.reads().len(), 1, "nothing is cached: one read, no blocks");
     assert_eq!(memory.asked().len(), 0);
     fetch(&cached, &[1, 2, 3].map(|i| memory.key(i))).await;
     assert_eq!(read("1:4, ::50").await, [100, 150, 200, 250, 44, 94]);
     assert_eq!(memory.reads().len(), 1);
     assert_eq!(read("1:5, 0").await.len(), 4);
-    assert_eq!(memory.reads().len(), 2, "one block is not here");
+    assert_eq!(memory.reads().len(), 2, "one block is not cached");
 }
 
 #[tokio::test]
 async fn answers_come_even_when_the_cache_is_dropped() {
     let memory = memory();
     let cached = cached(&memory, 8);
-    let (wants, _handles) = ask(&memory, 0..8);
+    let (wants, _handles) = make_wants(&memory, 0..8);
     let stream = cached.blocks(wants);
     drop(cached);
     assert_eq!(stream.collect::<Vec<_>>().await.len(), 8);
 }
 
-/// Breaks the contract: answers nothing.
+/// Source that violates the contract: it answers no want.
 struct Silent(Arc<Dataset>);
 
 impl Source for Silent {
@@ -239,7 +239,7 @@ impl Source for Silent {
 }
 
 #[tokio::test]
-async fn a_source_that_forgets_wants_is_found_out() {
+async fn a_source_that_does_not_answer_a_want_causes_an_error() {
     let dataset = one_array("u1".parse().unwrap(), &[4], &[1]);
     let memory = MemorySource::new(dataset.clone(), vec![vec![vec![0; 4].into()]]).unwrap();
     let cached = Cached::new(Arc::new(Silent(Arc::new(dataset))), 1 << 20);
@@ -247,18 +247,18 @@ async fn a_source_that_forgets_wants_is_found_out() {
 }
 
 #[tokio::test]
-async fn a_read_goes_straight_on_where_nobody_ever_asked_for_blocks() {
+async fn a_read_bypasses_the_task_until_a_block_was_requested() {
     let dataset = Arc::new(one_array("u1".parse().unwrap(), &[4], &[1]));
     let cached = Cached::new(Arc::new(Silent(dataset)), 1 << 20);
     let (_target, region) = Target::new(&[4], 1).unwrap();
     let request =
         ReadRequest { array: 0, level: 0, selection: Selection::all(&[4]), priority: Priority::NORMAL };
-    // Answered in one go: the cache's task, which could not run meanwhile, had no part in it.
+    // Answered in one poll, so without the cache's task, which could not run meanwhile.
     let answer = cached.read(request, region).now_or_never().expect("an answer at once");
     assert_eq!(answer.unwrap_err().message(), "scripted");
 }
 
-/// Blocks that are covered nowhere.
+/// Source whose blocks are not covered.
 struct Sparse(Arc<MemorySource>);
 
 impl Source for Sparse {
@@ -288,7 +288,7 @@ async fn blocks_without_content_are_kept_and_bounded() {
     assert_eq!(memory.asked().len(), 64);
     assert_eq!((counters.cached_bytes, counters.releasing_bytes), (counters.cached * ENTRY_BYTES, 0));
     assert!(counters.used_bytes() <= counters.capacity_bytes);
-    // A read of them is not answered from nothing.
+    // A read of such blocks goes to the inner source.
     let selection = Selection::parse("63:64, 0:1", &[64, 100]).unwrap();
     let (target, region) = Target::new(&[1, 1], 1).unwrap();
     cached

@@ -1,4 +1,4 @@
-//! Random histories of the table, against a model that knows only what the README promises.
+//! Random histories of the table, compared with a model of what the README promises.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -25,7 +25,7 @@ enum Op {
     Withdraw { nth: usize },
     Arrive { nth: usize, is_small: bool },
     Fail { nth: usize },
-    LetGo { nth: usize },
+    Drop { nth: usize },
     Free { nth: usize },
     Recheck,
 }
@@ -38,7 +38,7 @@ fn any_op() -> impl Strategy<Value = Op> {
         2 => nth.clone().prop_map(|nth| Op::Withdraw { nth }),
         5 => (nth.clone(), any::<bool>()).prop_map(|(nth, is_small)| Op::Arrive { nth, is_small }),
         1 => nth.clone().prop_map(|nth| Op::Fail { nth }),
-        4 => nth.clone().prop_map(|nth| Op::LetGo { nth }),
+        4 => nth.clone().prop_map(|nth| Op::Drop { nth }),
         4 => nth.prop_map(|nth| Op::Free { nth }),
         1 => Just(Op::Recheck),
     ]
@@ -47,7 +47,7 @@ fn any_op() -> impl Strategy<Value = Op> {
 /// Reference model of a table: its state as seen from outside, and the checks of each of its actions.
 struct Model {
     table: CacheTable<Value>,
-    /// Waiters not yet answered: what they want, and how much.
+    /// Waiters not yet answered: the block that they want, and its tier.
     waiting: BTreeMap<WaiterId, (BlockKey, u8)>,
     answered: HashSet<WaiterId>,
     /// Requests under way.
@@ -115,7 +115,7 @@ impl Model {
         }
     }
 
-    /// Whatever can be evicted has been, if it takes that.
+    /// Checks that blocks without other holders were evicted if their memory is needed.
     fn expect_room_is_being_made(&self, missing_bytes: u64) {
         let released_soon: u64 =
             self.evicted.iter().filter(|(.., value)| value.strong_count() == 0).map(|e| e.2).sum();
@@ -152,7 +152,7 @@ impl Model {
         assert!(self.answered.insert(waiter), "answered twice");
     }
 
-    /// The victim is the least recently used; held only when no other is left.
+    /// Checks that the victim is the least recently used block, and a held one only if no other is left.
     fn expect_evict(&mut self, key: BlockKey, ticket: FetchTicket, value: &Value) {
         let is_idle = |weak: &Weak<u64>, own: usize| weak.strong_count() == own;
         let at = self.cached.iter().position(|(k, ..)| *k == key).expect("a cached block");
@@ -190,9 +190,9 @@ impl Model {
                 let Some(ticket) = pick(self.requests.keys(), nth) else { return };
                 let Some(key) = self.requests.remove(&ticket) else { return };
                 self.step(key, BlockEvent::Failed { ticket, error: Error::corrupt("scripted") });
-                assert_eq!(self.tier(key), None, "a waiter did not hear of the failure");
+                assert_eq!(self.tier(key), None, "a waiter was not told of the failure");
             }
-            Op::LetGo { nth } => {
+            Op::Drop { nth } => {
                 if !self.held.is_empty() {
                     self.held.swap_remove(nth % self.held.len());
                 }
@@ -215,7 +215,7 @@ impl Model {
     fn want(&mut self, key: BlockKey, tier: u8) {
         self.next += 1;
         let waiter = WaiterId(self.next);
-        // A block that was evicted but lives on comes back; so does one that is here.
+        // An evicted block that still has a holder is revived.
         if let Some(at) = self.evicted.iter().rposition(|e| e.0 == key && e.3.strong_count() > 0) {
             let is_newest = self.evicted.iter().rposition(|e| e.0 == key) == Some(at);
             if is_newest && self.tier(key).is_none() {
@@ -223,8 +223,8 @@ impl Model {
                 self.cached.push((key, size, weak));
             }
         }
-        let here = self.cached.iter().position(|(k, ..)| *k == key);
-        if let Some(at) = here {
+        let cached = self.cached.iter().position(|(k, ..)| *k == key);
+        if let Some(at) = cached {
             let used = self.cached.remove(at);
             self.cached.push(used);
         }
@@ -234,7 +234,7 @@ impl Model {
         self.waiting.insert(waiter, (key, tier));
         let event = BlockEvent::Wanted { waiter, urgency: urgency(tier), bound_bytes: bound_bytes(key) };
         self.step(key, event);
-        assert_eq!(here.is_some(), self.answered.contains(&waiter), "a block that is here is a hit");
+        assert_eq!(cached.is_some(), self.answered.contains(&waiter), "a cached block is a hit");
     }
 
     fn arrive(&mut self, ticket: FetchTicket, is_small: bool) {
@@ -246,7 +246,7 @@ impl Model {
         assert_eq!(self.tier(key), None, "a waiter did not get the block");
     }
 
-    /// Everybody does what he owes; then nobody may wait any longer.
+    /// Answers all requests and drops all holders; checks that no waiter is left.
     fn drain(&mut self) {
         for _ in 0..200 {
             self.held.clear();
@@ -254,7 +254,7 @@ impl Model {
             self.apply(Op::Arrive { nth: 0, is_small: false });
             self.apply(Op::Free { nth: 0 });
         }
-        assert!(self.waiting.is_empty(), "{:?} wait for ever", self.waiting);
+        assert!(self.waiting.is_empty(), "{:?} wait without end", self.waiting);
         assert!(self.requests.is_empty());
     }
 }
@@ -271,7 +271,7 @@ fn urgency(tier: u8) -> Urgency {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
     #[test]
-    fn keeps_its_promises(capacity in 1500u64..9000, ops in prop::collection::vec(any_op(), 1..200)) {
+    fn agrees_with_the_model(capacity in 1500u64..9000, ops in prop::collection::vec(any_op(), 1..200)) {
         let mut model = Model::new(capacity.max(1900 + ENTRY_BYTES));
         ops.into_iter().for_each(|op| model.apply(op));
         model.drain();
@@ -279,7 +279,7 @@ proptest! {
 }
 
 #[test]
-fn what_can_never_fit_is_refused() {
+fn a_block_larger_than_the_cache_is_refused() {
     let mut table: CacheTable<Value> = CacheTable::new(1000);
     let event = BlockEvent::Wanted { waiter: WaiterId(1), urgency: urgency(2), bound_bytes: 1000 };
     let actions = table.step(key(0), event);
