@@ -138,6 +138,7 @@ impl ParticipantNote {
     }
 }
 
+/// Parses JSON of bounded size; `what` names it in errors.
 fn read<'a, T: Deserialize<'a>>(text: &'a [u8], what: &str) -> Result<T> {
     if text.len() > MAX_NOTE_BYTES {
         return Err(Error::too_large(format!(
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_may_carry_more_than_is_known_and_are_refused_when_wrong() {
+    fn unknown_fields_of_notes_are_ignored_and_invalid_notes_are_refused() {
         let more = json!({"kind": "shown", "frame": 7, "latency_ms": 3});
         assert_eq!(
             ParticipantNote::parse(more.to_string().as_bytes()).unwrap(),

@@ -1,6 +1,6 @@
 //! Room of a session: its participants, their views, and the order of changes.
 //!
-//! A state machine without clock or sockets. Frame loops draw and the node sends what it decides.
+//! A state machine without clock or sockets: frame loops draw the views and the node sends the items that it returns.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -277,7 +277,7 @@ mod tests {
         ViewChange { seq, view, moving: false }
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "what `Room::change` calls")]
+    #[expect(clippy::unnecessary_wraps, reason = "signature of the check of `Room::change`")]
     fn fits(_: &View) -> Result<()> {
         Ok(())
     }
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_comer_sees_the_first_view_and_everybody_learns_of_them() {
+    fn a_new_participant_sees_the_first_view_and_everybody_is_told() {
         let mut room = room();
         let ada = room.join("Ada", Role::Own).unwrap();
         room.change(ada, &time(1, 5), fits).unwrap();
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_after_the_first_view_has_changed_sees_the_new_one() {
+    fn later_participants_see_the_changed_first_view() {
         let mut room = room();
         let ada = room.join("Ada", Role::Own).unwrap();
         room.set_first_view(View { array: "mask".into(), ..View::default() });
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn watching_changes_nothing() {
+    fn a_watching_participant_cannot_change_a_view() {
         let mut room = room();
         let eve = room.join("Eve", Role::Watch).unwrap();
         drain(&mut room);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn old_and_illegal_changes_change_nothing() {
+    fn stale_and_invalid_changes_have_no_effect() {
         let mut room = room();
         let ada = room.join("Ada", Role::Own).unwrap();
         room.change(ada, &time(2, 5), fits).unwrap();
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_by_the_node_does_not_undo_one_that_crosses_it() {
+    fn a_change_by_the_node_does_not_undo_a_simultaneous_one() {
         let mut room = room();
         let ada = room.join("Ada", Role::Own).unwrap();
         room.change(ada, &time(1, 5), fits).unwrap();
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_refused_learns_why_and_what_holds() {
+    fn a_refused_change_is_answered_with_the_reason_and_the_current_view() {
         let mut room = room();
         let ada = room.join("Ada", Role::Own).unwrap();
         drain(&mut room);
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn who_left_is_told_nothing() {
+    fn a_participant_who_left_receives_nothing() {
         let mut room = room();
         let ada = room.join("Ada", Role::Own).unwrap();
         let bob = room.join("Bob", Role::Steer).unwrap();

@@ -10,7 +10,7 @@ use view::{Mode, View};
 /// Share of the values that the usual color range excludes at each end. Notes mention smaller shares only for
 /// distant values.
 const USUAL_SHARE: f64 = 0.003;
-/// Least distance of a distant value from the range, as a multiple of the range's width.
+/// Smallest distance from the range that notes mention, as a multiple of the range's width.
 const FAR_OUT: f64 = 1.0;
 
 /// Statistics of the values of the blocks in memory.
@@ -185,7 +185,10 @@ mod tests {
         let spread = ValueSample { count, infinite, low: ends[0], high: ends[1], sorted, packing: None };
         let drawn = DrawnRange { range: Some(range), hides: [true, false] };
         let of = |meaning| ValueSummary::of(&spread, &stats.stats(), meaning, 0, drawn).note;
-        assert!(of(Meaning::Labels).is_none() || sorted_is_empty(&spread), "labels are only missed");
+        assert!(
+            of(Meaning::Labels).is_none() || sorted_is_empty(&spread),
+            "a note on labels only says that all are missing"
+        );
         of(Meaning::Intensity)
     }
 
@@ -194,11 +197,15 @@ mod tests {
     }
 
     #[test]
-    fn one_sentence_says_what_lies_outside() {
+    fn the_note_names_values_outside_the_range() {
         let own: Vec<f64> = (0..1000).map(|i| f64::from(i % 100) / 100.0).collect();
         let with = |more: &[f64]| [&own, more].concat();
         assert_eq!(note(&own, [0.0, 1.0]), None);
-        assert_eq!(note(&with(&[1.5]), [0.0, 1.0]), None, "a few that lie near are usual");
+        assert_eq!(
+            note(&with(&[1.5]), [0.0, 1.0]),
+            None,
+            "a few values close to the range are not mentioned"
+        );
         assert_eq!(
             note(&with(&[1e30]), [0.0, 1.0]).unwrap(),
             "less than 0.1 % of the values lie above the colors, up to 1e30."

@@ -1,5 +1,6 @@
-//! Any interleaving of comings, goings and changes: everybody ends with the view they last set, numbers only
-//! rise, and who watches changes nothing. The seed is fixed: a failure is the same everywhere.
+//! Random interleavings of joining, leaving and changes: every participant ends with the view that they set
+//! last, numbers of views only rise, and watching participants change nothing. The seed is fixed, so that
+//! failures are reproducible.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ use view::View;
 #[derive(Clone, Debug)]
 enum Action {
     Join(Role),
-    /// `who` counts among those that ever came; `age` is taken from the number of the change: above 0 it is stale.
+    /// `who` is an index into all participants so far; `age` is subtracted from the number of the change, which
+    /// is stale if it is above 0.
     Change {
         who: usize,
         field: &'static str,
@@ -20,7 +22,7 @@ enum Action {
         age: u64,
         moving: bool,
     },
-    /// By the node, in answer to the view as it is now, or to an older one.
+    /// Change by the node, for the current view or, if `is_late`, for a view with another number.
     Set {
         who: usize,
         level: u8,
@@ -139,7 +141,7 @@ proptest! {
     })]
 
     #[test]
-    fn everybody_ends_with_the_view_they_last_set(actions in prop::collection::vec(action(), 1..150)) {
+    fn every_participant_ends_with_the_view_that_they_set_last(actions in prop::collection::vec(action(), 1..150)) {
         let first = View { array: "rho".into(), ..View::default() };
         let mut room = Room::new("data", first.clone());
         let mut model = Model::default();
