@@ -9,7 +9,7 @@ use crate::series::Series;
 
 /// Most send methods that are remembered for a path; the least recently used one is dropped.
 pub const MAX_METHODS: usize = 16;
-/// Longest name, bytes.
+/// Longest name of a protocol or controller, bytes.
 const MAX_NAME_BYTES: usize = 48;
 
 /// Method of sending: protocol, controller and number of streams.
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_that_was_not_used_longest_makes_room() {
+    fn the_least_recently_used_method_is_dropped() {
         let mut achieved = Achieved::default();
         for n in 0..MAX_METHODS + 4 {
             achieved.record(Duration::from_secs(1), method(&n.to_string()), 1e6 + n as f64);

@@ -105,26 +105,29 @@ mod tests {
         };
         let most = (0..82_800).step_by(60).map(within).max().unwrap();
         assert!(most <= PATH_BYTES_PER_HOUR, "{most}");
-        assert!(within(0) > PATH_BYTES_PER_HOUR * 9 / 10, "and what is allowed is given: {}", within(0));
+        assert!(within(0) > PATH_BYTES_PER_HOUR * 9 / 10, "the allowed bytes are granted: {}", within(0));
     }
 
     #[test]
-    fn it_says_how_long_to_wait() {
+    fn a_refusal_states_the_time_to_wait() {
         let mut budget = ProbeBudget::default();
         budget.spend(NOW, 5000, 10_000).unwrap();
-        let Err(TooMuch::Spent(wait)) = budget.spend(NOW, 1000, 10_000) else { panic!("it is full") };
-        assert_eq!(wait, Duration::from_secs(720), "a fifth of what an hour gives back");
+        let Err(TooMuch::Spent(wait)) = budget.spend(NOW, 1000, 10_000) else { panic!("the budget is full") };
+        assert_eq!(wait, Duration::from_secs(720), "a fifth of the bytes that leak in an hour");
         assert!(budget.spend(NOW + wait, 1000, 10_000).is_ok());
     }
 
     #[test]
-    fn a_clock_that_was_far_ahead_blocks_nothing_once_it_is_right() {
+    fn a_budget_of_a_clock_far_ahead_is_discarded() {
         let mut budget = ProbeBudget::default();
         budget.spend(NOW * 2, 5000, 10_000).unwrap();
         assert_eq!(budget.spend(NOW, 5000, 10_000), Ok(()));
-        assert!(budget.spend(NOW, 1000, 10_000).is_err(), "and counts from then on");
+        assert!(budget.spend(NOW, 1000, 10_000).is_err(), "the budget counts from then on");
         let a_little = Duration::from_secs(60);
-        assert!(budget.spend(NOW - a_little, 1000, 10_000).is_err(), "set back a little, it gives nothing");
+        assert!(
+            budget.spend(NOW - a_little, 1000, 10_000).is_err(),
+            "nothing leaks while the clock is set back a little"
+        );
     }
 
     #[test]
@@ -132,7 +135,7 @@ mod tests {
         let mut budget = ProbeBudget::default();
         budget.begin(NOW).unwrap();
         assert_eq!(budget.begin(NOW + PROBE_WITHIN / 2), Err(TooMuch::Busy));
-        assert_eq!(budget.begin(NOW + PROBE_WITHIN), Ok(()), "the first is gone");
+        assert_eq!(budget.begin(NOW + PROBE_WITHIN), Ok(()), "the first one has expired");
         budget.end();
         assert_eq!(budget.begin(NOW + PROBE_WITHIN), Ok(()));
         assert_eq!(budget.begin(Duration::ZERO), Ok(()), "a clock was set back");

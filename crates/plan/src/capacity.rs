@@ -42,7 +42,7 @@ impl BottleneckCapacity {
         let shown = if agreeing.is_empty() { &rates } else { &agreeing };
         let (low, high) = (shown.first().copied()?, shown.last().copied()?);
         let share = agreeing.len() as f64 / rates.len() as f64;
-        Some(Estimate::new(mode, (low, high), rates.len(), age).doubted(share * share))
+        Some(Estimate::new(mode, (low, high), rates.len(), age).with_confidence_scaled(share * share))
     }
 
     pub(crate) fn is_sound(&self) -> bool {
@@ -53,16 +53,16 @@ impl BottleneckCapacity {
 /// Mode of ascending positive values: takes the half of them that spans the smallest ratio, and so on within that half
 /// (Bickel, Fruehwirth: half-sample mode, 2006).
 fn half_sample_mode(sorted: &[f64]) -> Option<f64> {
-    let mut crowd = sorted;
-    while crowd.len() > 2 {
-        let half = crowd.len().div_ceil(2);
+    let mut densest = sorted;
+    while densest.len() > 2 {
+        let half = densest.len().div_ceil(2);
         let ratio = |of: &&[f64]| match of {
             [first, .., last] => last / first,
             _ => 1.0,
         };
-        crowd = crowd.windows(half).min_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
+        densest = densest.windows(half).min_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
     }
-    let (first, last) = (crowd.first()?, crowd.last()?);
+    let (first, last) = (densest.first()?, densest.last()?);
     Some((first * last).sqrt())
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mode_is_where_values_crowd() {
+    fn the_mode_is_the_densest_value() {
         assert_eq!(half_sample_mode(&[]), None);
         assert_eq!(half_sample_mode(&[4.0]), Some(4.0));
         let mode = half_sample_mode(&[1.0, 3.0, 7.0, 9.9, 10.0, 10.1, 15.0, 40.0]).unwrap();
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_of_no_time_says_nothing() {
+    fn a_train_without_duration_is_ignored() {
         let mut capacity = BottleneckCapacity::default();
         capacity.record(Duration::ZERO, 1000, Duration::ZERO);
         capacity.record(Duration::ZERO, 0, Duration::from_secs(1));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn two_trains_that_contradict_each_other_are_not_believed() {
+    fn two_contradicting_trains_have_no_confidence() {
         let mut capacity = BottleneckCapacity::default();
         capacity.record(Duration::ZERO, 1_000, Duration::from_secs(1));
         capacity.record(Duration::ZERO, 1_000_000, Duration::from_secs(1));

@@ -50,7 +50,7 @@ pub const LEAST_RTT: Duration = Duration::from_millis(5);
 const ROUND_TRIPS: u32 = 2;
 const LEAST_SPAN: Duration = Duration::from_millis(300);
 /// Consecutive observations with gaps after which QUIC is tried.
-const LOOKS_WITH_GAPS: u32 = 3;
+const INTERVALS_WITH_GAPS: u32 = 3;
 /// Rate from which TCP is kept in spite of gaps, bytes per second: its sender does not treat them as
 /// congestion, and QUIC would need most of a processor at either end.
 const ENOUGH: f64 = 60e6;
@@ -76,7 +76,7 @@ pub struct LinkWatch {
     carrying: Carrying,
     /// Beginning of the current observation, with the state then.
     since: Option<(Duration, Standing)>,
-    looks_with_gaps: u32,
+    intervals_with_gaps: u32,
     /// Last time that bytes arrived or no request was open.
     heard: Duration,
     /// Highest rate of an observation of the current connection, bytes per second.
@@ -100,7 +100,7 @@ impl LinkWatch {
         Self {
             carrying,
             since: None,
-            looks_with_gaps: 0,
+            intervals_with_gaps: 0,
             heard: now,
             best: 0.0,
             trial: None,
@@ -117,7 +117,7 @@ impl LinkWatch {
     /// True when the last observation had gaps.
     #[must_use]
     pub fn has_gaps(&self) -> bool {
-        self.looks_with_gaps > 0
+        self.intervals_with_gaps > 0
     }
 
     /// Judges the connection's state; true when the other protocol should carry the data.
@@ -145,12 +145,12 @@ impl LinkWatch {
         let rate = came as f64 / span.as_secs_f64();
         self.best = self.best.max(rate);
         let has_gaps = is.out_of_order > was.out_of_order && rate < ENOUGH;
-        self.looks_with_gaps = if has_gaps { self.looks_with_gaps + 1 } else { 0 };
+        self.intervals_with_gaps = if has_gaps { self.intervals_with_gaps + 1 } else { 0 };
         if let Some(trial) = self.trial {
             return now >= trial.until && self.is_worse(trial);
         }
         self.carrying == Carrying::Tcp
-            && self.looks_with_gaps >= LOOKS_WITH_GAPS
+            && self.intervals_with_gaps >= INTERVALS_WITH_GAPS
             && rtt >= LEAST_RTT
             && now >= self.not_before
     }
@@ -175,7 +175,7 @@ impl LinkWatch {
 
     /// Records that the other protocol could not connect.
     pub fn refused(&mut self, now: Duration) {
-        (self.not_before, self.heard, self.looks_with_gaps) = (now + REST, now, 0);
+        (self.not_before, self.heard, self.intervals_with_gaps) = (now + REST, now, 0);
     }
 }
 
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_fine_with_tcp_stays_there() {
+    fn tcp_is_kept_where_it_has_no_lasting_gaps() {
         let mut run = Run::of(Carrying::Tcp, RTT);
         assert_eq!(run.run(60, 25e6, |_| false), None);
         // Queue that overflowed when TCP began: gaps for two round trips.
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_that_stay_are_answered_within_a_second_or_two_on_a_long_path_only() {
+    fn lasting_gaps_cause_a_change_within_two_seconds_on_long_paths_only() {
         let mut run = Run::of(Carrying::Tcp, RTT);
         let at = run.run(60, 1e6, |_| true).unwrap();
         assert!(at < Duration::from_millis(1200), "{at:?}");
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn quic_that_brings_more_stays_and_quic_that_brings_less_gives_way_for_good() {
+    fn quic_is_kept_if_it_is_fast_and_replaced_for_a_while_if_it_is_slow() {
         for (after, stays) in [(20e6, true), (9e6, true), (2e6, false)] {
             let mut run = Run::of(Carrying::Tcp, RTT);
             run.run(60, 10e6, |_| true).unwrap();
@@ -267,7 +267,7 @@ mod tests {
             if back.is_some() {
                 run.change();
                 assert_eq!(run.watch.carrying(), Carrying::Tcp);
-                assert_eq!(run.run(50, 10e6, |_| true), None, "it rests");
+                assert_eq!(run.run(50, 10e6, |_| true), None, "a pause follows");
             }
         }
     }
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_protocol_that_does_not_get_through_is_not_tried_all_the_time() {
+    fn a_protocol_that_cannot_connect_is_tried_again_after_a_pause() {
         let mut run = Run::of(Carrying::Tcp, RTT);
         run.run(60, 1e6, |_| true).unwrap();
         run.watch.refused(run.now);

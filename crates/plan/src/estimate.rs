@@ -40,7 +40,7 @@ impl Estimate {
             value,
             low: low.min(value),
             high: high.max(value),
-            confidence: believed(samples, age),
+            confidence: confidence_of(samples, age),
             samples: u32::try_from(samples).unwrap_or(u32::MAX),
             age_secs: age.as_secs_f64(),
         }
@@ -48,7 +48,7 @@ impl Estimate {
 
     /// Returns the estimate with its confidence reduced to this share.
     #[must_use]
-    pub(crate) fn doubted(self, share: f64) -> Self {
+    pub(crate) fn with_confidence_scaled(self, share: f64) -> Self {
         Self { confidence: self.confidence * share.clamp(0.0, 1.0), ..self }
     }
 
@@ -56,7 +56,7 @@ impl Estimate {
     #[must_use]
     pub(crate) fn later(self, by: Duration) -> Option<Self> {
         let age_secs = self.age_secs + by.as_secs_f64();
-        let confidence = self.confidence * left_after(by);
+        let confidence = self.confidence * confidence_share_at(by);
         (age_secs <= MAX_AGE.as_secs_f64()).then_some(Self { confidence, age_secs, ..self })
     }
 
@@ -77,13 +77,13 @@ pub(crate) fn latest_record(before: Duration, now: Duration) -> Duration {
 }
 
 /// Share of the confidence that remains at this age, 0 to 1.
-pub(crate) fn left_after(age: Duration) -> f64 {
+pub(crate) fn confidence_share_at(age: Duration) -> f64 {
     0.5_f64.powf(age.as_secs_f64() / HALF_LIFE.as_secs_f64())
 }
 
-fn believed(samples: usize, age: Duration) -> f64 {
+fn confidence_of(samples: usize, age: Duration) -> f64 {
     let samples = samples as f64;
-    samples / (samples + HALF_TRUSTED_SAMPLES) * left_after(age)
+    samples / (samples + HALF_TRUSTED_SAMPLES) * confidence_share_at(age)
 }
 
 /// Rounds up to an integer; saturates, and returns 0 for a value that is not a number.
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn belief_grows_with_samples_and_halves_with_age() {
+    fn confidence_grows_with_samples_and_halves_with_age() {
         let one = Estimate::new(1.0, (1.0, 1.0), 1, Duration::ZERO);
         let ten = Estimate::new(1.0, (1.0, 1.0), 10, Duration::ZERO);
         let old = Estimate::new(1.0, (1.0, 1.0), 10, HALF_LIFE);

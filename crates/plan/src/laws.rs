@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_laws_give_what_the_published_formulas_give() {
+    fn rates_agree_with_the_published_formulas() {
         // Computed by hand: RTT 0.1 s, loss 1e-4: 1.054 x 1000^(3/4) segments for CUBIC, 1.2247 x 100 for
         // standard TCP.
         let window = |rate: f64| rate * 0.1 / 1500.0;

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_are_the_first_bits() {
+    fn networks_are_address_prefixes() {
         let of = |text: &str| NetworkPrefix::of(text.parse().unwrap()).to_string();
         assert_eq!(of("192.0.2.77"), "192.0.2.0/24");
         assert_eq!(of("::ffff:192.0.2.77"), "192.0.2.0/24");
@@ -75,8 +75,8 @@ mod tests {
         let at = |rtt_secs, capacity_bytes_per_sec| Signature { rtt_secs, capacity_bytes_per_sec };
         assert!(at(0.020, Some(1e8)).fits(&at(0.0215, Some(1.2e8))));
         assert!(at(0.020, None).fits(&at(0.0205, Some(1e6))));
-        assert!(!at(0.020, None).fits(&at(0.025, None)), "another way there");
-        assert!(!at(0.020, Some(1e8)).fits(&at(0.020, Some(5e7))), "a thinner line home");
+        assert!(!at(0.020, None).fits(&at(0.025, None)), "another route");
+        assert!(!at(0.020, Some(1e8)).fits(&at(0.020, Some(5e7))), "a slower bottleneck");
         assert!(!at(f64::NAN, None).fits(&at(0.02, None)));
     }
 }

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn unsound_reports_are_recognized() {
+    fn invalid_reports_are_recognized() {
         assert!(PathReport { loss: Some(estimate(1.0)), ..PathReport::default() }.is_sound());
         for odd in [f64::NAN, -0.1, 1.1] {
             assert!(!PathReport { loss: Some(estimate(odd)), ..PathReport::default() }.is_sound(), "{odd}");

@@ -100,7 +100,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn it_is_smoothed_as_rfc_6298_says() {
+    fn smoothing_follows_rfc_6298() {
         let mut rtt = RttHistory::default();
         rtt.record(SECOND, 0.100);
         assert_eq!(rtt.smoothed(), Some((0.100, 0.050)));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_is_forgotten_when_the_path_changes_or_time_goes_by() {
+    fn the_minimum_is_forgotten_when_the_path_changes_or_with_age() {
         let mut rtt = RttHistory::default();
         for n in 1..=13 {
             rtt.record(SECOND * n, if n <= 10 { 0.020 } else { 0.150 });

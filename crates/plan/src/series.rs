@@ -156,7 +156,7 @@ fn mean_and_sigma(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    fn told(values: &[f64]) -> Series {
+    fn recorded(values: &[f64]) -> Series {
         let mut series = Series::default();
         for (second, value) in (0..).zip(values) {
             series.record(Duration::from_secs(second), *value);
@@ -167,38 +167,38 @@ mod tests {
     #[test]
     fn extremes_of_the_last_ten_values_do_not_count() {
         let values = [900.0, 10.0, 10.0, 10.0, 10.0, 50.0, 10.0, 1.0, 10.0, 10.0, 10.0];
-        let mean = told(&values).trimmed_mean(Duration::from_secs(10)).unwrap();
+        let mean = recorded(&values).trimmed_mean(Duration::from_secs(10)).unwrap();
         assert!((mean.value - 10.0).abs() < 1e-12, "{mean:?}");
         assert!(mean.low <= 10.0 && mean.high >= 10.0);
     }
 
     #[test]
-    fn three_far_values_in_a_row_begin_anew_and_two_do_not() {
+    fn three_consecutive_outliers_restart_the_series_and_two_do_not() {
         let before = [20.0, 21.0, 19.0, 20.0, 20.5, 19.5, 20.0];
         let two: Vec<f64> = before.into_iter().chain([40.0, 41.0, 20.0]).collect();
-        assert_eq!((told(&two).shifts(), told(&two).len()), (0, 10));
+        assert_eq!((recorded(&two).shifts(), recorded(&two).len()), (0, 10));
         let three: Vec<f64> = before.into_iter().chain([40.0, 41.0, 40.0]).collect();
-        assert_eq!((told(&three).shifts(), told(&three).len()), (1, 3));
+        assert_eq!((recorded(&three).shifts(), recorded(&three).len()), (1, 3));
         let both_sides: Vec<f64> = before.into_iter().chain([40.0, 2.0, 40.0]).collect();
-        assert_eq!(told(&both_sides).shifts(), 0);
+        assert_eq!(recorded(&both_sides).shifts(), 0);
     }
 
     #[test]
-    fn a_clock_that_was_far_ahead_does_not_keep_values_young() {
+    fn values_of_a_clock_far_ahead_age_like_others() {
         let ahead = MAX_AGE * 100;
         let mut series = Series::default();
         series.record(ahead, 2.0);
         series.record(Duration::from_secs(1), 3.0);
         assert_eq!((series.len(), series.age(MAX_AGE)), (2, MAX_AGE - Duration::from_secs(1)));
         series.record(MAX_AGE * 2, 4.0);
-        assert_eq!(series.min(), Some(4.0), "those before have grown old");
+        assert_eq!(series.min(), Some(4.0), "earlier values are too old");
     }
 
     #[test]
-    fn values_grow_old_and_nonsense_is_passed_over() {
-        let mut series = told(&[1.0, f64::NAN, -1.0, f64::INFINITY, 0.0]);
+    fn old_and_invalid_values_are_ignored() {
+        let mut series = recorded(&[1.0, f64::NAN, -1.0, f64::INFINITY, 0.0]);
         assert_eq!(series.len(), 1);
-        assert!(series.trimmed_mean(MAX_AGE * 2).is_none(), "too old to be said");
+        assert!(series.trimmed_mean(MAX_AGE * 2).is_none(), "too old for an estimate");
         series.record(MAX_AGE * 2, 3.0);
         assert_eq!(series.min(), Some(3.0));
         for n in 0..1000 {

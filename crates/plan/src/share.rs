@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, MAX_AGE, latest_record, left_after};
+use crate::estimate::{Estimate, MAX_AGE, confidence_share_at, latest_record};
 
 /// Quantile of the normal distribution for 95 %.
 const Z: f64 = 1.96;
@@ -17,7 +17,9 @@ pub struct PacketShare {
     hit_packets: f64,
     packets: f64,
     at: Duration,
-    told: u32,
+    /// Number of records.
+    #[serde(rename = "told")]
+    records: u32,
 }
 
 impl PacketShare {
@@ -29,10 +31,11 @@ impl PacketShare {
         let at = latest_record(self.at, at);
         let new = (packets as f64).min(MOST_PACKETS);
         let new_hit = hit.min(packets) as f64 / packets as f64 * new;
-        let kept = left_after(at.saturating_sub(self.at)).min((MOST_PACKETS - new) / self.packets.max(1.0));
+        let kept =
+            confidence_share_at(at.saturating_sub(self.at)).min((MOST_PACKETS - new) / self.packets.max(1.0));
         self.hit_packets = self.hit_packets * kept + new_hit;
         self.packets = self.packets * kept + new;
-        (self.at, self.told) = (at, self.told.saturating_add(1));
+        (self.at, self.records) = (at, self.records.saturating_add(1));
     }
 
     /// Share, with Wilson's interval (1927), which also holds for a count of zero.
@@ -47,7 +50,7 @@ impl PacketShare {
         let center = (share + square / 2.0) / (1.0 + square);
         let half = Z / (1.0 + square) * (share * (1.0 - share) / n + square / (4.0 * n)).max(0.0).sqrt();
         let interval = ((center - half).max(0.0), (center + half).min(1.0));
-        Some(Estimate::new(share, interval, self.told as usize, age))
+        Some(Estimate::new(share, interval, self.records as usize, age))
     }
 
     pub(crate) fn is_sound(&self) -> bool {
@@ -64,7 +67,7 @@ mod tests {
     use crate::estimate::HALF_LIFE;
 
     #[test]
-    fn no_loss_among_few_packets_is_not_no_loss() {
+    fn zero_losses_among_few_packets_have_a_wide_interval() {
         let mut loss = PacketShare::default();
         assert!(loss.estimate(Duration::ZERO).is_none());
         loss.record(Duration::ZERO, 0, 100);

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn trains_grow_until_they_take_long_enough_and_then_say_the_rate() {
+    fn trains_grow_until_they_are_long_enough_to_measure_the_rate() {
         for (rate, expected) in [(1.25e6, 17), (12.5e6, 65), (125e6, 257)] {
             let mut train = read(next_length(None), rate, 50, |_| false);
             while !train.counts() {
@@ -162,20 +162,20 @@ mod tests {
             assert!(error.abs() < 0.03, "{rate}: {error}");
         }
         let longest = read(513, 1.25e9, 50, |_| false);
-        assert!(longest.is_longest() && !longest.counts(), "10 Gb/s are beyond what trains can say");
+        assert!(longest.is_longest() && !longest.counts(), "trains cannot measure 10 Gb/s");
     }
 
     #[test]
-    fn a_train_that_was_read_late_does_not_make_all_others_long() {
+    fn a_train_that_was_read_late_does_not_lengthen_later_ones() {
         let late = read(17, 1.25e6, 1_000_000, |_| false);
-        assert!(late.dispersion().is_none(), "all at once");
+        assert!(late.dispersion().is_none(), "all packets were read at once");
         assert_eq!(next_length(Some(&late)), 65);
         let next = read(65, 1.25e6, 50, |_| false);
         assert_eq!(next_length(Some(&next)), 17);
     }
 
     #[test]
-    fn losses_are_counted_at_the_head_and_leave_the_rate_as_it_is() {
+    fn losses_are_counted_at_the_head_and_do_not_change_the_rate() {
         let mut path = Path::default();
         // The queue was full from the 30th packet on: every second one was dropped, and took no time at the
         // bottleneck.
@@ -187,7 +187,10 @@ mod tests {
             path.record(Duration::ZERO, measured);
         }
         let one_way = path.one_way(Direction::Down);
-        assert!(one_way.loss(Duration::ZERO).unwrap().value.abs() < 1e-12, "the train's own doing");
+        assert!(
+            one_way.loss(Duration::ZERO).unwrap().value.abs() < 1e-12,
+            "the train caused these losses itself"
+        );
         let capacity = one_way.capacity(Duration::ZERO).unwrap().value;
         assert!((capacity / 12.5e6 - 1.0).abs() < 0.01, "{capacity}");
         let lossy = read(17, 12.5e6, 1, |number| number == 3).measurements(Direction::Down);
@@ -195,12 +198,12 @@ mod tests {
     }
 
     #[test]
-    fn late_packets_are_those_behind_one_that_left_later() {
+    fn packets_overtaken_by_later_ones_are_late() {
         let mut train = read(17, 12.5e6, 1, |_| false);
         train.arrivals.swap(4, 5);
         assert_eq!(train.late(), 1);
         train.arrivals.rotate_left(1);
-        assert_eq!(train.late(), 2, "the first one came last");
+        assert_eq!(train.late(), 2, "the first one arrives last");
     }
 
     #[test]

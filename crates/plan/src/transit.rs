@@ -104,7 +104,7 @@ mod tests {
 
     /// Simulates packets sent every millisecond over a path of 20 ms, by clocks that differ by `apart`, with a delay
     /// that grows by `growth` each.
-    fn told(apart: Duration, growth: Duration, noise: &[u64]) -> Transit {
+    fn recorded(apart: Duration, growth: Duration, noise: &[u64]) -> Transit {
         let mut transit = Transit::default();
         for (n, noise) in (0_u32..100).zip(noise.iter().cycle()) {
             let sent = Duration::from_millis(1) * n;
@@ -115,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn a_growing_queue_shows_whatever_the_clocks_say() {
+    fn a_growing_queue_is_detected_with_unsynchronized_clocks() {
         let noise = [120, 10, 350, 80, 260, 0, 190];
         for apart in [Duration::ZERO, Duration::from_secs(86_400)] {
-            let growing = told(apart, Duration::from_micros(100), &noise);
+            let growing = recorded(apart, Duration::from_micros(100), &noise);
             assert_eq!(growing.trend(), Trend::Growing);
             assert!((growing.queue_secs().unwrap() - 0.0100).abs() < 0.0005);
-            assert_eq!(told(apart, Duration::ZERO, &noise).trend(), Trend::Steady);
+            assert_eq!(recorded(apart, Duration::ZERO, &noise).trend(), Trend::Steady);
         }
         assert_eq!(Transit::default().trend(), Trend::Unclear);
     }

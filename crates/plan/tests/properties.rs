@@ -25,7 +25,7 @@ fn span() -> impl Strategy<Value = Duration> {
 
 fn measurement() -> impl Strategy<Value = Measurement> {
     let direction = || prop_oneof![Just(Direction::Up), Just(Direction::Down)];
-    let way = (0..40_u32).prop_map(|n| SendMethod {
+    let method = (0..40_u32).prop_map(|n| SendMethod {
         protocol: "tcp".into(),
         controller: n.to_string(),
         streams: n,
@@ -44,7 +44,8 @@ fn measurement() -> impl Strategy<Value = Measurement> {
             .prop_map(|(direction, sent, late)| Measurement::Reordered { direction, sent, late }),
         (direction(), span(), span()).prop_map(|(d, sent, received)| Measurement::Transit(d, sent, received)),
         (direction(), any::<u32>()).prop_map(|(d, bytes)| Measurement::Mtu(d, bytes)),
-        (direction(), way, odd_number()).prop_map(|(d, way, rate)| Measurement::Achieved(d, way, rate)),
+        (direction(), method, odd_number())
+            .prop_map(|(d, method, rate)| Measurement::Achieved(d, method, rate)),
     ]
 }
 
@@ -57,12 +58,12 @@ proptest! {
 
     #[test]
     fn estimates_are_numbers_within_bounds_for_any_input(
-        told in proptest::collection::vec((span(), measurement()), 0..200),
+        measured in proptest::collection::vec((span(), measurement()), 0..200),
         later in span(),
     ) {
         let mut path = Path::default();
-        for (at, measured) in told {
-            path.record(at, measured);
+        for (at, measurement) in measured {
+            path.record(at, measurement);
         }
         prop_assert!(path.is_sound());
         let now = path.recorded_at().saturating_add(later);
@@ -101,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn a_faster_path_is_never_said_to_be_slower(rates in proptest::collection::vec(1e3..1e10_f64, 1..60), factor in 1.0..1e3_f64) {
+    fn a_faster_path_never_gets_a_lower_estimate(rates in proptest::collection::vec(1e3..1e10_f64, 1..60), factor in 1.0..1e3_f64) {
         let estimate = |factor: f64| {
             let mut path = Path::default();
             for rate in &rates {
@@ -115,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn stored_paths_that_never_were_are_known_as_such(numbers in proptest::collection::vec(odd_number(), 1..100)) {
+    fn invalid_stored_paths_are_recognized(numbers in proptest::collection::vec(odd_number(), 1..100)) {
         let samples: Vec<String> =
             numbers.iter().map(|n| format!(r#"{{"at":{{"secs":1,"nanos":0}},"value":{}}}"#, if n.is_finite() { *n } else { -3.0 })).collect();
         let mut value = serde_json::to_value(Path::default()).unwrap();

@@ -10,7 +10,7 @@ use corridor_plan::{
 
 const NOW: Duration = Duration::from_secs(1_000_000);
 
-fn way(protocol: &str) -> SendMethod {
+fn method(protocol: &str) -> SendMethod {
     SendMethod { protocol: protocol.into(), controller: "cubic".into(), streams: 1 }
 }
 
@@ -20,7 +20,7 @@ fn of_server(lost_of_a_million: u64) -> Path {
     for _ in 0..3 {
         let lost = lost_of_a_million;
         path.record(NOW, Measurement::Packets { direction: Direction::Up, sent: 1_000_000, lost });
-        path.record(NOW, Measurement::Achieved(Direction::Up, way("tcp"), 25e6));
+        path.record(NOW, Measurement::Achieved(Direction::Up, method("tcp"), 25e6));
         path.record(NOW, Measurement::Mtu(Direction::Up, 1500));
     }
     path
@@ -46,25 +46,25 @@ fn a_server_report_describes_the_direction_to_the_client() {
         assert_eq!(
             path.one_way(Direction::Up).reported_for(NOW),
             None,
-            "it says nothing of what leaves here"
+            "the report is about the other direction"
         );
         let advised = link_protocol(&path, NOW);
         assert_eq!(advised.value, Some(protocol), "{lost}: {}", advised.basis);
         let later = NOW + Duration::from_secs(3600);
         assert_eq!(one_way.reported_for(later), Some(Duration::from_secs(3600)));
-        assert!(link_protocol(&path, NOW + MAX_AGE * 2).value.is_none(), "all of it is forgotten");
+        assert!(link_protocol(&path, NOW + MAX_AGE * 2).value.is_none(), "all measurements are too old");
     }
 }
 
 #[test]
 fn slow_tcp_explained_by_loss_is_no_argument_for_tcp() {
-    // 0.1 % over 150 ms: a Cubic flow gets about a megabyte per second, and this one did.
+    // 0.1 % over 150 ms: a CUBIC flow gets about a megabyte per second, and this one did.
     let law = corridor_plan::cubic_bytes_per_sec(1448.0, 0.150, 1e-3);
     let of = |share: f64, lost: u64| {
         let mut path = Path::default();
         for _ in 0..3 {
             path.record(NOW, Measurement::Packets { direction: Direction::Up, sent: 1_000_000, lost });
-            path.record(NOW, Measurement::Achieved(Direction::Up, way("tcp"), law * share));
+            path.record(NOW, Measurement::Achieved(Direction::Up, method("tcp"), law * share));
         }
         link_protocol(&of_client(Some(path.one_way(Direction::Up).to_report(NOW))), NOW)
     };
@@ -76,7 +76,7 @@ fn slow_tcp_explained_by_loss_is_no_argument_for_tcp() {
 }
 
 #[test]
-fn a_few_packets_without_loss_do_not_speak_for_tcp_where_one_loss_costs_long() {
+fn few_packets_without_loss_do_not_favor_tcp_where_recovery_takes_long() {
     for (rtt_secs, train_bytes, protocol) in [(0.150, 1_250_000, "quic"), (0.020, 625_000, "tcp")] {
         let mut path = Path::default();
         for _ in 0..3 {
@@ -103,10 +103,10 @@ fn a_new_report_replaces_the_previous_one() {
 }
 
 #[test]
-fn little_that_was_seen_decides_nothing() {
+fn few_measurements_give_no_advice() {
     let mut path = of_client(None);
     path.record(NOW, Measurement::Packets { direction: Direction::Down, sent: 100, lost: 0 });
-    path.record(NOW, Measurement::Achieved(Direction::Down, way("tcp"), 25e6));
+    path.record(NOW, Measurement::Achieved(Direction::Down, method("tcp"), 25e6));
     let advised = link_protocol(&path, NOW);
     assert!(advised.value.is_none() && advised.basis.contains("too few measurements"), "{}", advised.basis);
 }
@@ -119,17 +119,17 @@ fn tcp_is_chosen_for_a_day_if_udp_is_blocked() {
     let advised =
         |hours: u64, path: &Path| link_protocol(path, NOW + Duration::from_secs(hours * 3600)).value;
     assert_eq!(advised(1, &path), Some("tcp"));
-    assert_eq!(advised(25, &path), Some("quic"), "it is tried again");
+    assert_eq!(advised(25, &path), Some("quic"), "QUIC is tried again");
     path.record(NOW, Measurement::Udp(true));
-    assert_eq!(advised(1, &path), Some("quic"), "it has got through since");
+    assert_eq!(advised(1, &path), Some("quic"), "UDP has got through since");
 }
 
 #[test]
-fn a_link_takes_as_few_streams_as_fill_the_path_and_more_only_where_trains_say_so() {
+fn streams_are_as_few_as_fill_the_path_and_several_only_after_packet_trains() {
     let told =
         |server: &Path| link_streams(&of_client(Some(server.one_way(Direction::Up).to_report(NOW))), NOW);
     let mut server = of_server(1000);
-    assert_eq!(told(&server).value, None, "TCP's own rate says nothing of what more streams would get");
+    assert_eq!(told(&server).value, None, "the rate of TCP does not show what more streams would reach");
     (0..3).for_each(|_| {
         server.record(NOW, Measurement::Train(Direction::Up, 1_250_000, Duration::from_millis(10)));
     });
@@ -137,10 +137,10 @@ fn a_link_takes_as_few_streams_as_fill_the_path_and_more_only_where_trains_say_s
     assert!(by_law.value.is_some_and(|streams| streams > 1), "25 of 125 MB/s: {}", by_law.basis);
     for streams in [12, 4] {
         (0..3).for_each(|_| {
-            let way = SendMethod { streams, ..way("tcp") };
-            server.record(NOW, Measurement::Achieved(Direction::Up, way, 122e6));
+            let method = SendMethod { streams, ..method("tcp") };
+            server.record(NOW, Measurement::Achieved(Direction::Up, method, 122e6));
         });
-        assert_eq!(told(&server).value, Some(streams), "as few as were seen to fill it");
+        assert_eq!(told(&server).value, Some(streams), "the fewest streams that filled the path");
         let known = of_client(Some(server.one_way(Direction::Up).to_report(NOW)));
         let said = advise(&known, Direction::Down, &HostFacts::default(), NOW);
         assert_eq!(
@@ -153,7 +153,7 @@ fn a_link_takes_as_few_streams_as_fill_the_path_and_more_only_where_trains_say_s
 }
 
 #[test]
-fn a_kernel_that_fills_a_lossy_path_is_enough() {
+fn tcp_is_chosen_where_it_fills_a_lossy_path() {
     let mut server = of_server(1000);
     server.record(NOW, Measurement::Train(Direction::Up, 262_500, Duration::from_millis(10)));
     let path = of_client(Some(server.one_way(Direction::Up).to_report(NOW)));
@@ -162,13 +162,13 @@ fn a_kernel_that_fills_a_lossy_path_is_enough() {
     // The receiver's fastest seconds do not count where the sender reports its achieved rate.
     let mut path = path;
     (0..5).for_each(|_| {
-        path.record(NOW, Measurement::Achieved(Direction::Down, way("quic"), 26e6));
+        path.record(NOW, Measurement::Achieved(Direction::Down, method("quic"), 26e6));
     });
     assert_eq!(link_protocol(&path, NOW).value, Some("tcp"), "hardly faster");
 }
 
 #[test]
-fn a_million_packets_that_were_told_once_outweigh_a_few_that_were_seen_often() {
+fn one_report_of_many_packets_outweighs_many_measurements_of_few() {
     let mut server = Path::default();
     server.record(NOW, Measurement::Packets { direction: Direction::Up, sent: 1_000_000, lost: 1000 });
     let mut path = of_client(Some(server.one_way(Direction::Up).to_report(NOW)));

@@ -9,7 +9,7 @@ use corridor_plan::{
 
 const NOW: Duration = Duration::from_secs(1_000_000);
 
-/// A linear congruential generator: numbers from 0 to 1 that are the same in every run.
+/// Linear congruential generator of numbers from 0 to 1, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -19,7 +19,7 @@ impl Dice {
     }
 }
 
-/// A bottleneck with cross traffic, read by a host whose timer delivers packets late.
+/// Bottleneck with cross traffic before a host whose timer delivers packets late.
 struct Bottleneck {
     bytes_per_sec: f64,
     /// Share of the trains that cross traffic interrupts, and the most cross traffic in one, in trains.
@@ -46,7 +46,7 @@ fn error(of: &Bottleneck, seed: u64, train_bytes: u64) -> f64 {
     for _ in 0..40 {
         path.record(NOW, of.train(&mut dice, train_bytes));
     }
-    let found = path.one_way(Direction::Down).capacity(NOW).expect("trains were told");
+    let found = path.one_way(Direction::Down).capacity(NOW).expect("trains were recorded");
     assert!(found.low <= found.value && found.value <= found.high && found.confidence > 0.0, "{found:?}");
     (found.value / of.bytes_per_sec - 1.0).abs()
 }
@@ -78,11 +78,11 @@ fn a_rerouted_path_is_noticed_and_the_old_one_forgotten() {
     (0..30).for_each(|_| assert!(!record(&mut path, 0.019)));
     let changed: Vec<bool> = (0..3).map(|_| record(&mut path, 0.150)).collect();
     assert_eq!(changed, [false, false, true], "the third in a row");
-    let least = path.rtt.least(NOW).expect("told");
+    let least = path.rtt.least(NOW).expect("recorded");
     assert!((0.150..0.158).contains(&least.value), "{least:?}");
 }
 
-fn way(protocol: &str, controller: &str) -> SendMethod {
+fn method(protocol: &str, controller: &str) -> SendMethod {
     SendMethod { protocol: protocol.into(), controller: controller.into(), streams: 1 }
 }
 
@@ -126,7 +126,7 @@ fn an_unknown_path_gives_only_the_reason() {
 }
 
 #[test]
-fn loss_on_a_long_path_asks_for_quic_and_a_clean_one_for_tcp() {
+fn quic_is_advised_for_long_lossy_paths_and_tcp_for_clean_ones() {
     for (mbit, rtt_secs, lost, protocol) in [
         (1000, 0.150, 1000, "quic"),
         (1000, 0.150, 0, "tcp"),
@@ -155,8 +155,8 @@ fn loss_on_a_long_path_asks_for_quic_and_a_clean_one_for_tcp() {
 fn measurements_take_precedence_over_theory() {
     let mut path = known(1000, 0.150, 1000);
     for _ in 0..5 {
-        path.record(NOW, Measurement::Achieved(Direction::Down, way("tcp", "bbr"), 110e6));
-        path.record(NOW, Measurement::Achieved(Direction::Down, way("quic", "auto"), 100e6));
+        path.record(NOW, Measurement::Achieved(Direction::Down, method("tcp", "bbr"), 110e6));
+        path.record(NOW, Measurement::Achieved(Direction::Down, method("quic", "auto"), 100e6));
     }
     let said = advice(&path).protocol;
     assert_eq!(said.value, Some("tcp"), "{}", said.basis);
@@ -178,7 +178,7 @@ fn too_few_packets_make_advice_unsure() {
 }
 
 #[test]
-fn the_preflight_names_what_binds_and_what_to_change() {
+fn the_preflight_names_the_binding_limit_and_its_remedy() {
     // Limits that hold TCP at 224 Mb/s over 150 ms.
     let host = HostFacts {
         tcp_rmem_max_bytes: Some(64 << 20),
@@ -203,7 +203,7 @@ fn the_preflight_names_what_binds_and_what_to_change() {
 }
 
 #[test]
-fn the_preflight_knows_cards_and_what_packets_cost() {
+fn the_preflight_includes_network_cards_and_the_cost_of_packets() {
     let host = HostFacts {
         mtu_bytes: Some(1500),
         interface: Some("eth0".into()),
