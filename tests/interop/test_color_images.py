@@ -96,4 +96,4 @@ def test_a_level_with_fewer_channels_is_left_out_and_a_broken_chunk_ends_the_pic
     with chunk.open("r+b") as file:
         file.truncate(100)
     done = corridor(home, "render", str(tmp_path / "cells.zarr"), "-o", str(tmp_path / "x.png"), timeout=60)
-    assert done.returncode == 6 and "cannot be had" in done.stderr, done.stderr
+    assert done.returncode == 6 and "cannot be loaded" in done.stderr, done.stderr

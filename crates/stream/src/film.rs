@@ -412,7 +412,9 @@ async fn all_blocks(
         if failed_blocks.failed > 0 {
             let reason =
                 failed_blocks.reason.unwrap_or_else(|| Error::internal("a block failed without a reason"));
-            return Err(reason.context(format!("{} of {total} blocks cannot be had", failed_blocks.failed)));
+            return Err(
+                reason.context(format!("{} of {total} blocks cannot be loaded", failed_blocks.failed))
+            );
         }
         if launcher.is_some() {
             tokio::time::sleep(RANK_POLL_INTERVAL).await;

@@ -98,7 +98,7 @@ async fn a_picture_with_gaps_shows_no_level() {
     assert_eq!((frame.fidelity.level_wanted, frame.fidelity.blocks_present), (0, 1));
     assert_eq!(frame.fidelity.level_shown, None);
     assert_eq!((frame.fidelity.state, frame.fidelity.exact), (FidelityState::Loading, false));
-    assert!(frame.fidelity.text.contains("some of what is in sight is not shown"), "{}", frame.fidelity.text);
+    assert!(frame.fidelity.text.contains("parts of the visible volume are not shown yet"), "{}", frame.fidelity.text);
     data.let_through(|_| true);
     let frame = ada.frame(|f| f.fidelity.exact).await;
     assert_eq!(frame.fidelity.level_shown, Some(frame.fidelity.level_wanted));
@@ -579,7 +579,7 @@ async fn what_was_given_up_comes_after_the_outage() {
     let session = session_on(&data);
     let mut ada = join(&session);
     let failed = ada.frame(|f| f.fidelity.state == FidelityState::Failed).await;
-    assert!(failed.fidelity.text.contains("asked for again"), "{}", failed.fidelity.text);
+    assert!(failed.fidelity.text.contains("requested again"), "{}", failed.fidelity.text);
     ada.frame(|f| f.fidelity.exact).await;
 }
 
@@ -736,5 +736,5 @@ async fn looking_away_shows_the_background() {
     camera.target = [0, 1, 2].map(|i| 2.0 * camera.eye[i] - camera.target[i]);
     ada.change(&json!({ "camera": camera }), false);
     let frame = ada.frame(|f| f.fidelity.exact && f.seq >= 100).await;
-    assert_eq!(frame.fidelity.text, "Nothing of the volume is in sight.");
+    assert_eq!(frame.fidelity.text, "No part of the volume is in view.");
 }

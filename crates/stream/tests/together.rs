@@ -244,7 +244,7 @@ async fn a_block_that_no_rank_can_have_ends_the_film() {
     let steps = [json!({"time": 0}), json!({"time": 1})];
     let request = request(views(&waves, &steps), Some((4, Method::Auto)), PixelPrecision::Rgb8);
     let said = drawn(&waves, request).await.map(drop).unwrap_err().to_string();
-    assert!(said.contains("a bad block") && said.contains("cannot be had"), "{said}");
+    assert!(said.contains("a bad block") && said.contains("cannot be loaded"), "{said}");
 }
 
 /// Waves of which every block fails late, by an error or by a panic of the source.
@@ -283,6 +283,6 @@ async fn failures_that_come_late_end_the_picture() {
         let drawing = async { Film::open(source, request).await?.next(|_, _| ()).await };
         let drawn = tokio::time::timeout(PATIENCE, drawing).await.expect("nobody hangs");
         let said = drawn.map(drop).unwrap_err().to_string();
-        assert!(said.contains("cannot be had"), "{said}");
+        assert!(said.contains("cannot be loaded"), "{said}");
     }
 }

@@ -1,6 +1,6 @@
 //! Fidelity badge: what a picture shows and what it lacks, as fields and as one sentence for users.
 //!
-//! This module only words what others have counted. Strided samples are always named as such.
+//! This module counts nothing itself: it describes the counts of other modules. Strided samples are always named as such.
 
 use array::{LevelOrigin, WorkProgress};
 use session::{FidelityBadge, FidelityLimit, FidelityState};
@@ -13,7 +13,7 @@ use crate::viewer::view_plan::ViewPlan;
 pub(crate) struct PictureFacts {
     /// Finest level that covers all that is drawn; `None` before the first block.
     pub(crate) level_drawn: Option<u8>,
-    /// True if something in sight is not drawn, because no level has its block yet.
+    /// True if something visible is not drawn, because no level has its block yet.
     pub(crate) has_gaps: bool,
     /// True if the picture shows the wanted level wherever the source has it.
     pub(crate) is_whole: bool,
@@ -160,16 +160,16 @@ impl PictureFacts {
             FidelityState::Failed => self.failed(),
         };
         if self.has_gaps {
-            text.push_str("; some of what is in sight is not shown");
+            text.push_str("; parts of the visible volume are not shown yet");
         }
         match self.origin {
             _ if self.level_drawn.is_none() => {}
-            LevelOrigin::Sampled => text.push_str("; a quick look made of single voxels, not of means"),
-            LevelOrigin::Corners => text.push_str("; a first look at the corners of blocks alone"),
+            LevelOrigin::Sampled => text.push_str("; preview of single voxels, not of means"),
+            LevelOrigin::Corners => text.push_str("; preview of the corners of blocks only"),
             LevelOrigin::Stored | LevelOrigin::Mean | LevelOrigin::Mode => {}
         }
         if self.is_enlarged {
-            text.push_str("; enlarged, as the window has more pixels than a picture may have");
+            text.push_str("; enlarged, because the window has more pixels than a picture may have");
         }
         if let Some((level, levels)) = self.coarse_colors {
             text.push_str(&format!("; colors are limited by memory: level {level} of {}", span_of(levels)));
@@ -183,17 +183,17 @@ impl PictureFacts {
 
     fn complete(&self) -> String {
         if self.blocks_total == 0 {
-            return "Nothing of the volume is in sight".into();
+            return "No part of the volume is in view".into();
         }
         let wanted = self.level_wanted;
         match self.limit {
             FidelityLimit::Finest | FidelityLimit::Screen if self.is_forced => {
-                format!("All of level {wanted} of {} is there, as asked", self.span())
+                format!("Complete at the requested level {wanted} of {}", self.span())
             }
-            FidelityLimit::Finest => "All of it is there, at full resolution".into(),
+            FidelityLimit::Finest => "Complete at full resolution".into(),
             FidelityLimit::Screen => {
                 format!(
-                    "All that this screen can show is there (level {wanted} of {}); come closer for more",
+                    "Complete at the resolution of the screen (level {wanted} of {}); zoom in for more detail",
                     self.span()
                 )
             }
@@ -202,43 +202,40 @@ impl PictureFacts {
     }
 
     fn loading(&self) -> String {
-        let counts = format!("{} of {} blocks are there", self.blocks_present, self.blocks_total);
-        let stands_in = match self.level_drawn {
+        let counts = format!("{} of {} blocks are loaded", self.blocks_present, self.blocks_total);
+        let progress = match self.level_drawn {
             None => format!("Loading: {counts}"),
             Some(_) if self.origin == LevelOrigin::Sampled && self.as_fine_as == self.level_wanted => {
                 format!(
-                    "Loading: {counts}, samples stand in until the means of level {} are made",
+                    "Loading: {counts}, samples are shown until the means of level {} are made",
                     self.level_wanted
                 )
             }
             Some(_) if self.origin == LevelOrigin::Sampled => {
                 format!(
-                    "Loading: {counts}, samples of level {} stand in for level {}",
+                    "Loading: {counts}, samples of level {} are shown instead of level {}",
                     self.as_fine_as, self.level_wanted
                 )
             }
             Some(shown) if shown != self.level_wanted => {
-                format!("Loading: {counts}, level {shown} stands in for level {}", self.level_wanted)
+                format!("Loading: {counts}, level {shown} is shown instead of level {}", self.level_wanted)
             }
             Some(_) => format!("Loading: {counts}"),
         };
-        let stands_in = match self.indexed {
+        let progress = match self.indexed {
             Some(WorkProgress { done, total }) if total > 0 => {
-                format!(
-                    "{stands_in}; the packed file is being looked through, once ({} %)",
-                    done * 100 / total
-                )
+                format!("{progress}; the compressed file is being indexed, once ({} %)", done * 100 / total)
             }
-            _ => stands_in,
+            _ => progress,
         };
         let mut text = match &self.failed_blocks.reason {
             Some(reason) if self.failed_blocks.retrying > 0 => {
-                format!("{stands_in}; {} are tried again ({reason})", self.failed_blocks.retrying)
+                format!("{progress}; {} are retried ({reason})", self.failed_blocks.retrying)
             }
-            _ => format!("{stands_in}; waiting will help"),
+            _ => format!("{progress}; waiting will help"),
         };
         if self.failed_blocks.failed > 0 {
-            text.push_str(&format!("; {} cannot be had", self.failed_blocks.failed));
+            text.push_str(&format!("; {} cannot be loaded", self.failed_blocks.failed));
         }
         if self.limit == FidelityLimit::Memory {
             text.push_str(&format!("; {}", self.by_memory().to_lowercase()));
@@ -247,20 +244,20 @@ impl PictureFacts {
     }
 
     fn moving(&self) -> String {
-        let counts = format!("{} of {} blocks are there", self.blocks_present, self.blocks_total);
-        format!("Moving: {counts}; it becomes sharp when the view rests")
+        let counts = format!("{} of {} blocks are loaded", self.blocks_present, self.blocks_total);
+        format!("Moving: {counts}; it becomes sharp when the view stops changing")
     }
 
     fn failed(&self) -> String {
         let reason =
             self.failed_blocks.reason.as_ref().map_or_else(|| "no reason given".into(), ToString::to_string);
         let outlook = match self.failed_blocks.given_up {
-            0 => "they are asked for again from time to time",
-            n if n < self.failed_blocks.failed => "some of them are asked for again from time to time",
+            0 => "they are requested again at intervals",
+            n if n < self.failed_blocks.failed => "some of them are requested again at intervals",
             _ => "waiting will not help",
         };
         format!(
-            "{} of {} blocks cannot be had ({reason}); {outlook}",
+            "{} of {} blocks cannot be loaded ({reason}); {outlook}",
             self.blocks_total - self.blocks_present,
             self.blocks_total
         )
@@ -359,7 +356,7 @@ mod tests {
         check(
             &first,
             FidelityState::Loading,
-            "Loading: 12 of 80 blocks are there; waiting will help; some of what is in sight is not shown.",
+            "Loading: 12 of 80 blocks are loaded; waiting will help; parts of the visible volume are not shown yet.",
         );
         let all_came_since = PictureFacts { blocks_present: 80, is_lossless: true, ..first };
         assert_eq!(
@@ -369,26 +366,26 @@ mod tests {
     }
 
     #[test]
-    fn one_sentence_says_what_is_missing_why_and_whether_waiting_helps() {
+    fn the_sentence_names_what_is_missing_why_and_whether_waiting_helps() {
         check(
             &facts(),
             FidelityState::Loading,
-            "Loading: 12 of 80 blocks are there, level 3 stands in for level 1; waiting will help.",
+            "Loading: 12 of 80 blocks are loaded, level 3 is shown instead of level 1; waiting will help.",
         );
         check(
             &PictureFacts { level_drawn: None, blocks_present: 0, ..facts() },
             FidelityState::Loading,
-            "Loading: 0 of 80 blocks are there; waiting will help.",
+            "Loading: 0 of 80 blocks are loaded; waiting will help.",
         );
         check(
             &complete(),
             FidelityState::Complete,
-            "All that this screen can show is there (level 1 of 0 to 6); come closer for more.",
+            "Complete at the resolution of the screen (level 1 of 0 to 6); zoom in for more detail.",
         );
         check(
             &PictureFacts { limit: FidelityLimit::Finest, ..complete() },
             FidelityState::Complete,
-            "All of it is there, at full resolution.",
+            "Complete at full resolution.",
         );
         check(
             &PictureFacts { limit: FidelityLimit::Memory, ..complete() },
@@ -398,22 +395,22 @@ mod tests {
         check(
             &PictureFacts { limit: FidelityLimit::Finest, coarse_colors: Some((2, 5)), ..complete() },
             FidelityState::Complete,
-            "All of it is there, at full resolution; colors are limited by memory: level 2 of 0 to 4.",
+            "Complete at full resolution; colors are limited by memory: level 2 of 0 to 4.",
         );
         check(
             &PictureFacts { is_forced: true, ..complete() },
             FidelityState::Complete,
-            "All of level 1 of 0 to 6 is there, as asked.",
+            "Complete at the requested level 1 of 0 to 6.",
         );
         check(
             &PictureFacts { is_moving: true, ..facts() },
             FidelityState::Moving,
-            "Moving: 12 of 80 blocks are there; it becomes sharp when the view rests.",
+            "Moving: 12 of 80 blocks are loaded; it becomes sharp when the view stops changing.",
         );
         check(
             &PictureFacts { blocks_present: 0, blocks_total: 0, ..facts() },
             FidelityState::Complete,
-            "Nothing of the volume is in sight.",
+            "No part of the volume is in view.",
         );
     }
 
@@ -424,51 +421,51 @@ mod tests {
         check(
             &PictureFacts { failed_blocks: retrying, level_drawn: Some(1), ..facts() },
             FidelityState::Loading,
-            "Loading: 12 of 80 blocks are there; 2 are tried again (bad checksum).",
+            "Loading: 12 of 80 blocks are loaded; 2 are retried (bad checksum).",
         );
         let unreachable =
             FailedBlocks { failed: 3, given_up: 0, reason: reason.clone(), ..FailedBlocks::default() };
         check(
             &PictureFacts { failed_blocks: unreachable, blocks_present: 77, ..facts() },
             FidelityState::Failed,
-            "3 of 80 blocks cannot be had (bad checksum); they are asked for again from time to time.",
+            "3 of 80 blocks cannot be loaded (bad checksum); they are requested again at intervals.",
         );
         let failed = FailedBlocks { failed: 3, given_up: 3, reason, ..FailedBlocks::default() };
         check(
             &PictureFacts { failed_blocks: failed, blocks_present: 77, ..facts() },
             FidelityState::Failed,
-            "3 of 80 blocks cannot be had (bad checksum); waiting will not help.",
+            "3 of 80 blocks cannot be loaded (bad checksum); waiting will not help.",
         );
     }
 
     #[test]
-    fn long_work_is_shown_while_it_goes_on() {
+    fn progress_of_long_work_is_shown() {
         let share = Some(WorkProgress { done: 30, total: 120 });
         assert_eq!(PictureFacts { levels_made: share, ..facts() }.fidelity().levels_made, Some([30, 120]));
         check(
             &PictureFacts { indexed: share, level_drawn: None, blocks_present: 0, ..facts() },
             FidelityState::Loading,
-            "Loading: 0 of 80 blocks are there; the packed file is being looked through, once (25 %); waiting will help.",
+            "Loading: 0 of 80 blocks are loaded; the compressed file is being indexed, once (25 %); waiting will help.",
         );
     }
 
     #[test]
     fn samples_are_called_samples() {
         let text = PictureFacts { origin: LevelOrigin::Sampled, ..complete() }.fidelity().text;
-        assert!(text.ends_with("a quick look made of single voxels, not of means."), "{text}");
+        assert!(text.ends_with("preview of single voxels, not of means."), "{text}");
         let text =
             PictureFacts { level_drawn: Some(4), origin: LevelOrigin::Corners, ..facts() }.fidelity().text;
-        assert!(text.ends_with("; a first look at the corners of blocks alone."), "{text}");
+        assert!(text.ends_with("; preview of the corners of blocks only."), "{text}");
         let coarse =
             PictureFacts { level_drawn: Some(9), as_fine_as: 3, origin: LevelOrigin::Sampled, ..facts() };
         let text = coarse.fidelity().text;
         assert!(
-            text.contains("12 of 80 blocks are there, samples of level 3 stand in for level 1;"),
+            text.contains("12 of 80 blocks are loaded, samples of level 3 are shown instead of level 1;"),
             "{text}"
         );
         let text = PictureFacts { as_fine_as: 1, ..coarse }.fidelity().text;
         assert!(
-            text.contains("samples stand in until the means of level 1 are made; waiting will help"),
+            text.contains("samples are shown until the means of level 1 are made; waiting will help"),
             "{text}"
         );
     }
@@ -479,7 +476,10 @@ mod tests {
         assert!(PictureFacts { is_lossless: true, ..complete() }.fidelity().exact);
         assert!(!PictureFacts { is_lossless: true, ..facts() }.fidelity().exact);
         let cast_too_early = PictureFacts { is_lossless: true, is_whole: false, ..complete() };
-        assert!(!cast_too_early.fidelity().exact, "what arrived after the cast is not in the picture");
+        assert!(
+            !cast_too_early.fidelity().exact,
+            "blocks that arrived after the cast are not in the picture"
+        );
         assert!(!PictureFacts { is_lossless: true, is_moving: true, ..complete() }.fidelity().exact);
         let enlarged = PictureFacts { is_lossless: true, is_enlarged: true, ..complete() }.fidelity();
         assert!(!enlarged.exact && enlarged.text.contains("enlarged"), "{}", enlarged.text);

@@ -65,7 +65,7 @@ pub(crate) struct PaceInput {
     /// The participant announced that more changes follow.
     pub(crate) says_moving: bool,
     pub(crate) size: PictureSize,
-    /// True if there is something to draw: a block, or the certainty that none is in sight.
+    /// True if there is something to draw: a block, or the certainty that none is visible.
     pub(crate) is_drawable: bool,
     /// Number of loaded blocks; it changes whenever a new picture of the same view would differ.
     pub(crate) blocks_present: u64,

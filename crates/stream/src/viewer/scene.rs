@@ -128,7 +128,7 @@ pub(crate) fn image_size(size: PictureSize) -> ImageSize {
     ImageSize { width: size.width(), height: size.height() }
 }
 
-/// Returns a transfer function for a picture in which nothing of the volume is in sight.
+/// Returns a transfer function for a picture in which no part of the volume is visible.
 pub(crate) fn any_transfer() -> Transfer {
     any_colors(Meaning::Intensity)
 }
