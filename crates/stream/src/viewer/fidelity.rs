@@ -197,7 +197,7 @@ impl PictureFacts {
                     self.span()
                 )
             }
-            FidelityLimit::Memory => format!("{}; waiting will not help", self.by_memory()),
+            FidelityLimit::Memory => format!("{}; waiting will not help", self.by_memory("Limited")),
         }
     }
 
@@ -238,7 +238,7 @@ impl PictureFacts {
             text.push_str(&format!("; {} cannot be loaded", self.failed_blocks.failed));
         }
         if self.limit == FidelityLimit::Memory {
-            text.push_str(&format!("; {}", self.by_memory().to_lowercase()));
+            text.push_str(&format!("; {}", self.by_memory("limited")));
         }
         text
     }
@@ -263,9 +263,9 @@ impl PictureFacts {
         )
     }
 
-    fn by_memory(&self) -> String {
+    fn by_memory(&self, limited: &str) -> String {
         let memory = memory_text(self.memory_bytes);
-        format!("Limited by memory: level {} of {} fits {memory}", self.level_wanted, self.span())
+        format!("{limited} by memory: level {} of {} fits {memory}", self.level_wanted, self.span())
     }
 
     /// Returns the range of levels: `0 to 6`.
@@ -391,6 +391,11 @@ mod tests {
             &PictureFacts { limit: FidelityLimit::Memory, ..complete() },
             FidelityState::Complete,
             "Limited by memory: level 1 of 0 to 6 fits 512 MiB; waiting will not help.",
+        );
+        check(
+            &PictureFacts { limit: FidelityLimit::Memory, level_drawn: None, ..facts() },
+            FidelityState::Loading,
+            "Loading: 12 of 80 blocks are loaded; waiting will help; limited by memory: level 1 of 0 to 6 fits 512 MiB.",
         );
         check(
             &PictureFacts { limit: FidelityLimit::Finest, coarse_colors: Some((2, 5)), ..complete() },
