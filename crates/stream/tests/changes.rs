@@ -1,4 +1,4 @@
-//! Data that change while people look at them: what they are told and shown.
+//! Data that change during a session: the messages and pictures of participants.
 
 #![expect(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -17,7 +17,7 @@ use view::View;
 
 const MEMORY: u64 = 64 << 20;
 
-/// A session on data that come from another source.
+/// Starts a session on `source`, which delivers `data`.
 fn session_over(data: &Pyramid, source: Arc<dyn Source>) -> Session {
     Session::begin(data.dataset(), source, MEMORY, None, Arc::new(|_| None)).unwrap()
 }
@@ -45,7 +45,7 @@ async fn data_that_change_are_described_again_and_shown() {
     assert_eq!((ada.view.time, bob.view.time), (1, 0));
     assert!(new.asked().iter().any(|key| new.time_of(key) == 1 && key.generation.0 == 1));
 
-    // Another size that the view does not fit is said, and the session lives on.
+    // A view that does not fit the new size causes a message, and the session continues.
     let shorter = Pyramid::of_generation(2, 32, 16, 1);
     source.become_source(shorter.source());
     bob.change(&json!({"time": 2}), false);
@@ -58,7 +58,7 @@ async fn data_that_change_are_described_again_and_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_looked_at_an_array_that_is_gone_and_whoever_comes_later_see_another_one() {
+async fn participants_of_a_removed_array_and_later_ones_see_another_array() {
     let bytes = || vec![(0..16 * 16 * 16).map(|i: u32| i.to_le_bytes()[1]).collect::<Vec<u8>>().into()];
     let plain = one_array("|u1".parse().unwrap(), &[16; 3], &[16; 3]);
     let mut with_more = plain.clone();
@@ -84,9 +84,9 @@ async fn who_looked_at_an_array_that_is_gone_and_whoever_comes_later_see_another
     source.become_source(Arc::new(new));
     session.describe_again();
     let text = ada.message().await;
-    assert!(text.contains("`a (color)` is gone, and this is `a`"), "{text}");
+    assert!(text.contains("`a (color)` no longer exists; `a` is shown instead"), "{text}");
     let text = bob.message().await;
-    assert!(text.contains("this is what they are now"), "{text}");
+    assert!(text.contains("the picture shows the new state"), "{text}");
     let mut eve = join(&session);
     for viewer in [&mut ada, &mut bob, &mut eve] {
         viewer.frame(|f| f.fidelity.exact).await;
@@ -95,7 +95,7 @@ async fn who_looked_at_an_array_that_is_gone_and_whoever_comes_later_see_another
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_where_nothing_can_be_drawn_any_more_does_not_wait_for_a_picture() {
+async fn a_new_participant_is_told_if_nothing_can_be_drawn() {
     let data = Pyramid::new(32, 16, 1);
     let source = Changing::new(data.source());
     let session = session_over(&data, Arc::new(source.clone()));
@@ -114,7 +114,7 @@ async fn who_comes_where_nothing_can_be_drawn_any_more_does_not_wait_for_a_pictu
 }
 
 #[tokio::test(start_paused = true)]
-async fn data_that_may_have_changed_and_have_not_are_no_news() {
+async fn unchanged_data_cause_no_message_after_a_check() {
     let (data, new) = (Pyramid::new(32, 16, 1), Pyramid::of_generation(1, 32, 16, 1));
     let source = Changing::new(data.source());
     let session = session_over(&data, Arc::new(source.clone()));
@@ -123,14 +123,14 @@ async fn data_that_may_have_changed_and_have_not_are_no_news() {
     session.describe_again();
     ada.take_for(Duration::from_secs(30)).await;
     assert!(!ada.items.iter().any(|i| matches!(i, Item::Message { .. })), "{:?}", ada.items);
-    // The next time they have.
+    // The data change before the next check.
     source.become_source(new.source());
     session.describe_again();
     assert!(ada.message().await.contains("The data changed"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn data_that_change_and_cannot_be_described_are_said_to_have() {
+async fn changed_data_that_cannot_be_described_cause_a_message() {
     let (old, new) = (Pyramid::new(32, 16, 2), Pyramid::of_generation(1, 32, 16, 2));
     let source = Changing::new(old.source());
     let session = session_over(&old, Arc::new(source.clone()));

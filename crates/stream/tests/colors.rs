@@ -1,4 +1,4 @@
-//! People look at a volume in the colors of another array: what is fetched for it, what is chosen, and what they are told.
+//! Sessions and films with the colors of another array: blocks that are fetched, chosen colors, and badges.
 
 #![expect(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -22,7 +22,7 @@ fn session_on(data: &Pyramid, memory_bytes: u64, view: Option<View>) -> Session 
     Session::begin(data.dataset(), data.source(), memory_bytes, view, Arc::new(|_| None)).unwrap()
 }
 
-/// The first array, which is not the one that is worth seeing first.
+/// Returns a view of the first array, which is not the default one.
 fn view_of_ball(data: &Pyramid) -> View {
     View { array: data.dataset().arrays[0].name.clone(), ..View::default() }
 }
@@ -36,7 +36,7 @@ fn join_with(session: &Session, width: u32, height: u32) -> Viewer {
     Viewer::new(session.join(&join, Role::Own).unwrap())
 }
 
-/// All pictures, each with what was asked for when it was finished.
+/// Returns all pictures, each with the blocks requested by the time it was finished.
 async fn film_of(data: &Pyramid, views: Vec<View>) -> Vec<(Still, Vec<array::BlockKey>)> {
     let (resources, pixels) = (MEMORY.into(), PixelPrecision::default());
     let request = FilmRequest {
@@ -64,7 +64,7 @@ async fn colors_of_another_array_are_chosen_fetched_once_and_shown_with_the_same
     let mut ada = join(&session);
     ada.frame(|f| f.fidelity.exact).await;
     let (plain, before) = (ada.bulk.clone(), data.asked());
-    assert!(before.iter().all(|key| key.array == 0), "nobody has asked for colors yet");
+    assert!(before.iter().all(|key| key.array == 0), "no color block was requested yet");
     ada.change(&json!({"color_by": {"array": "heat"}}), false);
     let frame = ada.frame(|f| f.fidelity.exact && f.seq >= 100).await;
     let by = ada.view.color_by.clone().unwrap();
@@ -89,7 +89,7 @@ async fn colors_of_another_array_are_chosen_fetched_once_and_shown_with_the_same
     let still = render_still(data.source(), request.clone(), |_, _| {}).await.unwrap();
     let background = ada.view.background.map(|c| f32::from(c) / 255.0);
     assert!(still.image.to_png(Background::Color(background)).unwrap() == colored, "the same pixels");
-    // Another map needs no block, and none at all the way back.
+    // Another color map needs no further block, nor does the return to the first view.
     let asked = data.asked().len();
     ada.change(&json!({"color_by": {"array": "heat", "map": "magma", "range": [low, high]}}), false);
     ada.frame(|f| f.fidelity.exact && f.seq >= 101).await;
@@ -106,7 +106,7 @@ async fn colors_of_another_array_are_chosen_fetched_once_and_shown_with_the_same
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_picture_whose_colors_are_to_come_says_so() {
+async fn a_picture_without_its_colors_is_marked_as_loading() {
     let data = Pyramid::with_heat(64, 16, 1);
     let coarsest = data.coarsest();
     data.let_through(move |key| key.array == 0 || key.level == coarsest);

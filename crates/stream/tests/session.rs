@@ -1,6 +1,6 @@
-//! People look at a volume: what they are sent, in which order, and what is fetched for it.
+//! Sessions on a volume: the items that participants receive, their order, and the blocks that are fetched.
 //!
-//! Counts and facts are asserted, never times; the clock is tokio's, paused, so that waiting costs nothing.
+//! Counts and facts are asserted, never times; the clock is that of tokio, paused, so that waiting takes no time.
 
 #![expect(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -28,7 +28,7 @@ fn session_on(data: &Pyramid) -> Session {
     session_over(data, data.source())
 }
 
-/// A session on data that come from another source.
+/// Starts a session on `source`, which delivers `data`.
 fn session_over(data: &Pyramid, source: Arc<dyn Source>) -> Session {
     Session::begin(data.dataset(), source, MEMORY, None, Arc::new(|_| None)).unwrap()
 }
@@ -51,13 +51,13 @@ async fn the_first_picture_needs_only_the_coarsest_blocks() {
     assert!(frame.fidelity.text.contains("waiting will help"), "{}", frame.fidelity.text);
     assert!(matches!(ada.items[0], Item::Joined { .. }));
     let Some(Item::View { view, .. }) = ada.items.iter().find(|i| matches!(i, Item::View { .. })) else {
-        panic!("a transfer function was chosen and told: {:?}", ada.items);
+        panic!("a transfer function was chosen and sent: {:?}", ada.items);
     };
     assert!(view.transfer.is_some() && view.camera.is_some());
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_step_of_a_film_is_fetched_once_nothing_is_lacking_and_withdrawn_for_another() {
+async fn the_next_time_step_is_prefetched_when_no_block_is_missing_and_cancelled_for_another() {
     let data = Pyramid::new(32, 16, 6);
     let only = |times: &'static [u64]| {
         let levels = data.dataset().arrays[0].levels.clone();
@@ -98,7 +98,11 @@ async fn a_picture_with_gaps_shows_no_level() {
     assert_eq!((frame.fidelity.level_wanted, frame.fidelity.blocks_present), (0, 1));
     assert_eq!(frame.fidelity.level_shown, None);
     assert_eq!((frame.fidelity.state, frame.fidelity.exact), (FidelityState::Loading, false));
-    assert!(frame.fidelity.text.contains("parts of the visible volume are not shown yet"), "{}", frame.fidelity.text);
+    assert!(
+        frame.fidelity.text.contains("parts of the visible volume are not shown yet"),
+        "{}",
+        frame.fidelity.text
+    );
     data.let_through(|_| true);
     let frame = ada.frame(|f| f.fidelity.exact).await;
     assert_eq!(frame.fidelity.level_shown, Some(frame.fidelity.level_wanted));
@@ -122,7 +126,7 @@ async fn the_last_picture_is_exact_and_equals_a_still() {
     let mut once = asked.clone();
     once.sort();
     once.dedup();
-    assert_eq!(asked.len(), once.len(), "each block is asked for once");
+    assert_eq!(asked.len(), once.len(), "each block is requested once");
 
     let request = StillRequest {
         view: Some(ada.view.clone()),
@@ -138,7 +142,7 @@ async fn the_last_picture_is_exact_and_equals_a_still() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_still_is_always_the_same_and_says_how_far_it_is() {
+async fn a_still_is_reproducible_and_reports_its_progress() {
     let data = Pyramid::new(64, 16, 1);
     let size = ImageSize { width: 90, height: 70 };
     let request = StillRequest { view: None, color_map: None, size, resources: MEMORY.into() };
@@ -171,7 +175,10 @@ async fn a_stereo_pair_is_two_pictures_side_by_side() {
     for from in [0, 90] {
         let near = |(a, b): (&[f32; 4], &[f32; 4])| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-3);
         let same = half(&together, from).iter().zip(&plain.image.rgba).filter(|&pair| near(pair)).count();
-        assert!(same * 100 > 99 * plain.image.rgba.len(), "eyes in one place see the plain picture: {same}");
+        assert!(
+            same * 100 > 99 * plain.image.rgba.len(),
+            "eyes at one position see the plain picture: {same}"
+        );
     }
     assert!(half(&apart, 0) != half(&apart, 90) && apart.fidelity.exact, "eyes apart do not");
 }
@@ -202,7 +209,7 @@ fn film_request(views: Vec<view::View>, size: ImageSize, slabs: Option<FilmSlabs
     }
 }
 
-/// A film of several time steps, and what was asked for when each picture was finished.
+/// Draws a film; returns each picture with the blocks requested by the time it was finished.
 async fn film_of(data: &Pyramid, views: Vec<view::View>) -> Vec<(stream::Still, Vec<array::BlockKey>)> {
     let size = ImageSize { width: 90, height: 70 };
     let request = film_request(views, size, None);
@@ -215,14 +222,14 @@ async fn film_of(data: &Pyramid, views: Vec<view::View>) -> Vec<(stream::Still, 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_blocks_of_a_film_s_next_picture_come_while_one_is_drawn() {
+async fn blocks_of_the_next_picture_of_a_film_arrive_while_one_is_drawn() {
     let data = Pyramid::new(64, 16, 3);
     let first = view::View::first_of(&data.dataset()).unwrap();
     let at = |time| view::View { time, ..first.clone() };
     let pictures = film_of(&data, (0..3).map(at).collect()).await;
     for (number, (still, asked)) in pictures.iter().enumerate() {
         let latest = asked.iter().map(|key| data.time_of(key)).max().unwrap();
-        assert_eq!(latest, (number as u64 + 1).min(2), "asked for when picture {number} was finished");
+        assert_eq!(latest, (number as u64 + 1).min(2), "requested when picture {number} was finished");
         assert_eq!(still.view.transfer, pictures[0].0.view.transfer, "one transfer function for all");
         assert!(still.fidelity.exact);
         let request = StillRequest {
@@ -238,10 +245,10 @@ async fn the_blocks_of_a_film_s_next_picture_come_while_one_is_drawn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slabs_come_beside_each_picture_with_the_blocks_of_their_guard_band() {
+async fn slabs_of_each_picture_include_the_blocks_of_their_guard_band() {
     let data = Pyramid::new(64, 16, 2);
     let first = view::View::first_of(&data.dataset()).unwrap();
-    // So near that much of the volume is beside the picture.
+    // A camera so close that much of the volume is outside of the picture.
     let bounds = render::Bounds { min: [20.0; 3], max: [36.0; 3] };
     let camera = render::Camera::framing(&bounds, [0.1, 1.0, 0.2]);
     let fields = json!({ "camera": camera });
@@ -269,7 +276,7 @@ async fn slabs_come_beside_each_picture_with_the_blocks_of_their_guard_band() {
             let apart: Vec<f32> = apart.map(|(a, b)| (a - b).abs()).collect();
             let mean = apart.iter().sum::<f32>() / apart.len() as f32;
             assert!(mean < 2.0 / 255.0, "{is_across_axis}: {mean}");
-            // What the guard band shows is the picture of its camera, blocks beside the first picture included.
+            // The guard band shows the picture of its camera, including blocks outside of the first picture.
             let view = json!({ "camera": slabs.camera });
             let view = still.view.merged(view.as_object().unwrap()).unwrap();
             let wide = StillRequest {
@@ -288,7 +295,7 @@ async fn slabs_come_beside_each_picture_with_the_blocks_of_their_guard_band() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_no_slabs_says_so() {
+async fn scenes_without_slabs_are_refused_with_the_reason() {
     let data = Pyramid::new(64, 16, 1);
     let first = view::View::first_of(&data.dataset()).unwrap();
     let refused = async |fields: serde_json::Value, count| {
@@ -311,7 +318,7 @@ async fn what_has_no_slabs_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_camera_that_travels_asks_for_no_block_twice() {
+async fn a_moving_camera_requests_no_block_twice() {
     let data = Pyramid::new(64, 16, 1);
     let first = view::View::first_of(&data.dataset()).unwrap();
     let bounds = render::Bounds { min: [0.0; 3], max: [64.0; 3] };
@@ -332,8 +339,8 @@ async fn a_camera_that_travels_asks_for_no_block_twice() {
     assert!((0..5).all(|n| wanted(n) == level), "the share of memory is the same for all");
 }
 
-/// Means with a graphics processor; `None` on a machine without one, unless one is demanded.
-async fn gpu_means() -> Option<DrawResources> {
+/// Returns resources with a GPU; `None` on a machine without one, unless one is required.
+async fn gpu_resources() -> Option<DrawResources> {
     match DrawResources::open(DrawDevice::Gpu, MEMORY).await {
         Ok(resources) => Some(resources),
         Err(error) => {
@@ -344,7 +351,7 @@ async fn gpu_means() -> Option<DrawResources> {
     }
 }
 
-/// The mean difference of components is at most 0.15 of 255.
+/// Checks that the mean difference of components is at most 0.15 of 255.
 fn assert_alike(a: &render::Image, b: &render::Image) {
     let [a, b] = [a, b].map(|image| image.to_rgb8([0.0; 3]));
     let apart: u64 = a.iter().zip(&b).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
@@ -352,8 +359,8 @@ fn assert_alike(a: &render::Image, b: &render::Image) {
 }
 
 #[tokio::test]
-async fn a_still_on_a_graphics_processor_is_that_of_the_cpu_and_where_it_fails_the_cpu_goes_on() {
-    let Some(resources) = gpu_means().await else { return };
+async fn a_still_by_a_gpu_equals_that_of_the_cpu_which_replaces_a_failed_gpu() {
+    let Some(resources) = gpu_resources().await else { return };
     let painter = Arc::clone(resources.painter());
     assert!(painter.is_gpu());
     let data = Pyramid::new(64, 16, 1);
@@ -375,8 +382,8 @@ async fn a_still_on_a_graphics_processor_is_that_of_the_cpu_and_where_it_fails_t
 }
 
 #[tokio::test]
-async fn what_a_graphics_processor_cannot_draw_is_said_with_a_way_out() {
-    let Some(resources) = gpu_means().await else { return };
+async fn scenes_that_a_gpu_cannot_draw_are_refused_with_an_alternative() {
+    let Some(resources) = gpu_resources().await else { return };
     let mut dataset = one_array("<i4".parse().unwrap(), &[8; 3], &[8; 3]);
     dataset.arrays[0].meaning = Meaning::Labels;
     let elements = (0..8i32.pow(3)).flat_map(|i| (i / 99).to_le_bytes()).collect();
@@ -390,8 +397,8 @@ async fn what_a_graphics_processor_cannot_draw_is_said_with_a_way_out() {
 }
 
 #[tokio::test]
-async fn people_look_on_when_a_graphics_processor_fails() {
-    let Some(resources) = gpu_means().await else { return };
+async fn a_session_continues_when_a_gpu_fails() {
+    let Some(resources) = gpu_resources().await else { return };
     let painter = Arc::clone(resources.painter());
     let data = Pyramid::new(64, 16, 1);
     let session = Session::begin(data.dataset(), data.source(), resources, None, Arc::new(|_| None)).unwrap();
@@ -416,11 +423,11 @@ async fn a_still_in_portrait_shows_all_of_the_volume() {
     let request = StillRequest { view: Some(view), color_map: None, size, resources: MEMORY.into() };
     let still = render_still(data.source(), request, |_, _| {}).await.unwrap();
     let seen = |column: usize| still.image.rgba.iter().skip(column).step_by(48).any(|p| p[3] > 0.0);
-    assert!(seen(24) && !seen(0) && !seen(47), "nothing is cut off at the sides");
+    assert!(seen(24) && !seen(0) && !seen(47), "the sides of the volume are visible");
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_hears_how_far_long_work_is() {
+async fn waiting_participants_receive_the_progress_of_long_work() {
     let data = Pyramid::new(64, 16, 1);
     let coarsest = data.coarsest();
     data.let_through(move |key| key.level == coarsest);
@@ -446,7 +453,7 @@ async fn who_waits_hears_how_far_long_work_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_view_withdraws_what_the_old_one_wanted() {
+async fn a_new_view_cancels_the_wants_of_the_old_one() {
     let data = Pyramid::new(64, 8, 2);
     let coarsest = data.coarsest();
     data.let_through(move |key| key.level == coarsest);
@@ -462,12 +469,12 @@ async fn a_new_view_withdraws_what_the_old_one_wanted() {
     assert!(!still_waiting.is_empty());
     drop(ada);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(data.waiting(), [], "who leaves wants nothing");
+    assert_eq!(data.waiting(), [], "a participant who left wants nothing");
     assert_eq!(session.load().wants_in_flight, 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn turning_away_changes_what_is_most_urgent() {
+async fn turning_the_camera_changes_priorities() {
     let data = Pyramid::new(64, 8, 1);
     let coarsest = data.coarsest();
     data.let_through(move |key| key.level == coarsest);
@@ -487,11 +494,11 @@ async fn turning_away_changes_what_is_most_urgent() {
     let mut once = data.asked();
     once.sort();
     once.dedup();
-    assert_eq!(asked, once.len(), "what stays wanted is not asked for again");
+    assert_eq!(asked, once.len(), "blocks that stay wanted are not requested again");
 }
 
 #[tokio::test(start_paused = true)]
-async fn memory_is_a_hard_limit_and_is_said_to_be_one() {
+async fn memory_is_a_hard_limit_and_the_badge_says_so() {
     let data = Pyramid::new(200, 25, 1);
     let memory = stream::MIN_MEMORY_BYTES;
     let session = Session::begin(data.dataset(), data.source(), memory, None, Arc::new(|_| None)).unwrap();
@@ -506,7 +513,7 @@ async fn memory_is_a_hard_limit_and_is_said_to_be_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_show_frames_gets_no_more_than_two() {
+async fn a_participant_that_shows_no_frames_gets_two_at_most() {
     let data = Pyramid::new(32, 16, 1);
     let session = session_on(&data);
     let mut ada = join(&session);
@@ -516,7 +523,7 @@ async fn who_does_not_show_frames_gets_no_more_than_two() {
         ada.take_for(Duration::from_millis(100)).await;
     }
     assert_eq!(ada.frames, MAX_FRAMES_IN_FLIGHT);
-    // One that is shown makes room for one more: the newest.
+    // Showing one frame allows one more: the newest.
     ada.acknowledges = true;
     ada.show(1);
     let frame = ada.frame(|f| f.id == 3).await;
@@ -524,7 +531,7 @@ async fn who_does_not_show_frames_gets_no_more_than_two() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_claims_to_have_seen_frames_of_the_future_gets_no_more_than_two() {
+async fn acknowledging_frames_that_were_not_sent_yields_no_more_frames() {
     let data = Pyramid::new(32, 16, 1);
     let session = session_on(&data);
     let mut ada = join(&session);
@@ -538,7 +545,7 @@ async fn who_claims_to_have_seen_frames_of_the_future_gets_no_more_than_two() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_block_that_cannot_be_had_is_said_not_waited_for() {
+async fn a_block_that_cannot_be_loaded_is_reported_without_waiting() {
     let data = Pyramid::new(64, 16, 1);
     let bad = data.finest_key();
     data.fail(bad, &Error::corrupt("bad checksum"), 1);
@@ -573,7 +580,7 @@ async fn a_block_that_comes_at_the_third_attempt_completes_the_picture() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_given_up_comes_after_the_outage() {
+async fn failed_blocks_are_loaded_after_an_outage() {
     let data = Pyramid::new(64, 16, 1);
     data.fail(data.finest_key(), &Error::new(ErrorKind::Unreachable, "no route"), 8);
     let session = session_on(&data);
@@ -602,7 +609,7 @@ async fn another_time_step_brings_its_own_blocks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_who_look_share_every_block() {
+async fn two_participants_share_every_block() {
     let data = Pyramid::new(64, 16, 1);
     let session = session_on(&data);
     let (mut ada, mut bob) = (join(&session), join(&session));
@@ -615,7 +622,7 @@ async fn two_who_look_share_every_block() {
     assert_eq!(count, asked.len());
     let load = session.load();
     assert!(load.pool_limit_bytes as u64 <= MEMORY);
-    // One turns, the other is left alone.
+    // A change of one participant does not affect the other.
     ada.change(&json!({"background": [255, 0, 0]}), false);
     ada.frame(|f| f.fidelity.exact && f.seq >= 100).await;
     assert_eq!(bob.silence().await, 0);
@@ -623,7 +630,7 @@ async fn two_who_look_share_every_block() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_looks_at_different_times_shares_the_memory() {
+async fn participants_at_different_time_steps_share_the_memory() {
     let data = Pyramid::new(64, 16, 2);
     let session = session_on(&data);
     let (mut ada, mut bob) = (join(&session), join(&session));
@@ -637,12 +644,12 @@ async fn who_looks_at_different_times_shares_the_memory() {
     bob.change(&json!({"background": [1, 1, 1]}), false);
     bob.frame(|f| f.fidelity.exact && f.seq >= 100).await;
     let alone = session.load();
-    assert_eq!(alone.pool_limit_bytes, together.pool_limit_bytes, "who stays has all of it");
-    assert!(alone.pool_bytes < together.pool_bytes, "what nobody looks at is given back");
+    assert_eq!(alone.pool_limit_bytes, together.pool_limit_bytes, "the remaining participant has all of it");
+    assert!(alone.pool_bytes < together.pool_bytes, "memory of blocks that are no longer viewed is released");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_wrong_is_said_and_the_session_lives_on() {
+async fn invalid_views_are_reported_and_the_session_continues() {
     let data = Pyramid::new(32, 16, 2);
     let session = session_on(&data);
     let mut ada = join(&session);
@@ -656,7 +663,7 @@ async fn what_is_wrong_is_said_and_the_session_lives_on() {
         ada.change(&bad, false);
         let text = ada.message().await;
         assert!(text.contains(says), "{text}");
-        // The view that holds comes back under a newer number.
+        // The current view is sent again under a newer number.
         let seq = ada.seq();
         ada.frame(|f| f.seq >= seq).await;
         assert_eq!((ada.view.time, ada.view.array.as_str()), (0, "a"));
@@ -685,7 +692,7 @@ async fn a_moving_view_is_drawn_quickly_and_a_resting_one_exactly() {
     ada.say(br#"{"kind": "resize", "width": 64, "height": 48}"#);
     let resized = ada.frame(|f| f.fidelity.exact).await;
     assert_eq!((resized.width, resized.height), (64, 48));
-    // Asking for an exact picture always gives one.
+    // A request for an exact picture always gives one.
     ada.say(br#"{"kind": "still"}"#);
     assert!(ada.frame(|_| true).await.fidelity.exact);
 }
@@ -708,7 +715,7 @@ async fn a_level_can_be_forced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slices_alone_ask_only_for_what_they_cut() {
+async fn slices_alone_request_only_the_blocks_that_they_cut() {
     let data = Pyramid::new(64, 16, 2);
     let session = session_on(&data);
     let mut ada = join(&session);
@@ -723,11 +730,11 @@ async fn slices_alone_ask_only_for_what_they_cut() {
     ada.change(&json!({"mode": "maximum"}), false);
     let seq = ada.seq();
     ada.frame(|f| f.fidelity.exact && f.seq >= seq).await;
-    assert_eq!(finest(), 64, "behind the slice all of the volume is looked through");
+    assert_eq!(finest(), 64, "behind the slice the whole volume is visible");
 }
 
 #[tokio::test(start_paused = true)]
-async fn looking_away_shows_the_background() {
+async fn a_camera_that_looks_away_shows_the_background() {
     let data = Pyramid::new(32, 16, 1);
     let session = session_on(&data);
     let mut ada = join(&session);

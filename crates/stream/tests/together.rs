@@ -1,4 +1,4 @@
-//! Finished pictures and films by several ranks in one process are those of one, from data to pixels, whatever memory each has.
+//! Pictures and films by several ranks in one process equal those of one rank, whatever memory each has.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -23,13 +23,13 @@ use view::View;
 const SHAPE: [u64; 4] = [4, 40, 48, 56];
 const SIZE: ImageSize = ImageSize { width: 80, height: 60 };
 const MEMORY: u64 = 8 * MIN_MEMORY_BYTES;
-/// Longest that anything is waited for.
+/// Timeout of waits.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Waves in all directions that wander with time; where they are opaque moves from one end to the other.
+/// Source of waves that change with time; the opaque part moves from one end to the other.
 struct Waves {
     memory: MemorySource,
-    /// Time steps of the blocks that were asked for, in order.
+    /// Time steps of the requested blocks, in order.
     asked: Mutex<Vec<u64>>,
 }
 
@@ -45,7 +45,7 @@ impl Waves {
         };
         let bytes: Vec<u8> = (0..times * nz * ny * nx).map(value).collect();
         let mut dataset = one_array("|u1".parse().expect("a type"), &SHAPE, &[1, 16, 16, 16]);
-        // Across the waves, in other blocks.
+        // A second array with other values and blocks.
         let mut heat = dataset.arrays[0].clone();
         (heat.name, heat.levels[0].block) = ("heat".into(), vec![1, 11, 24, 24]);
         dataset.arrays.push(heat);
@@ -79,7 +79,7 @@ impl Source for Waves {
     }
 }
 
-/// Views that differ from the first one by these fields.
+/// Returns views that differ from the default one by these fields.
 fn views(waves: &Waves, fields: &[Value]) -> Vec<View> {
     let first = View::first_of(&waves.memory.dataset()).unwrap();
     fields.iter().map(|fields| first.merged(fields.as_object().unwrap()).unwrap()).collect()
@@ -99,18 +99,18 @@ fn request(views: Vec<View>, ranks: Option<(usize, Method)>, pixels: PixelPrecis
     }
 }
 
-/// All pictures, each with what was asked for when it was finished.
+/// Returns all pictures, each with the blocks requested by the time it was finished.
 async fn drawn(waves: &Arc<Waves>, request: FilmRequest) -> Result<Vec<(Still, Vec<u64>)>> {
     let drawing = async {
         let mut film = Film::open(Arc::clone(waves) as Arc<dyn Source>, request).await?;
         let (mut pictures, mut last) = (Vec::new(), (0, 0));
         while let Some(still) = film.next(|done, total| last = (done, total)).await? {
-            assert!(last.0 == last.1 && last.1 > 0, "rank 0 tells of all blocks: {last:?}");
+            assert!(last.0 == last.1 && last.1 > 0, "rank 0 reports all blocks: {last:?}");
             pictures.push((still, waves.asked()));
         }
         Ok(pictures)
     };
-    tokio::time::timeout(PATIENCE, drawing).await.expect("nobody hangs")
+    tokio::time::timeout(PATIENCE, drawing).await.expect("no rank hangs")
 }
 
 fn bytes(still: &Still) -> Vec<u8> {
@@ -131,7 +131,7 @@ async fn assert_same(fields: &[Value], ranks: &[(usize, Method)]) {
             assert_eq!(expected.len(), found.len());
             let off = expected.iter().zip(&found).map(|(a, b)| a.abs_diff(*b)).max();
             assert!(off <= Some(1), "picture {number} of {ranks:?} is off by {off:?}");
-            assert_eq!(many.fidelity, one.fidelity, "what it shows is the same too");
+            assert_eq!(many.fidelity, one.fidelity, "the badge is the same");
             assert_eq!(many.view, one.view);
         }
     }
@@ -160,7 +160,7 @@ async fn a_film_in_colors_of_another_array_by_ranks_is_that_of_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_camera_that_travels_by_ranks_sees_what_one_does() {
+async fn a_moving_camera_gives_the_same_pictures_with_several_ranks() {
     let camera = |angle: f64| {
         let eye = [27.0 + 110.0 * angle.sin(), 23.0 - 110.0 * angle.cos(), 40.0];
         json!({"camera": {"eye": eye, "target": [27, 23, 19], "up": [0, 0, 1],
@@ -196,7 +196,7 @@ async fn full_pixels_keep_their_opacity() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_next_step_s_blocks_come_to_all_ranks_while_one_is_drawn() {
+async fn blocks_of_the_next_step_arrive_at_all_ranks_while_one_is_drawn() {
     let waves = Waves::new();
     let steps: Vec<Value> = (0..3).map(|time| json!({"time": time})).collect();
     let pictures =
@@ -212,12 +212,12 @@ async fn the_next_step_s_blocks_come_to_all_ranks_while_one_is_drawn() {
     }
     let blocks = 3 * 3 * 4;
     let of_last = pictures[2].1.iter().filter(|&&step| step == 2).count();
-    assert!(of_last < 4 * blocks, "each rank asks for its share only: {of_last} of {blocks} blocks");
+    assert!(of_last < 4 * blocks, "each rank requests its share only: {of_last} of {blocks} blocks");
 }
 
 /// Checks that an error is reported once, whichever rank it occurs at, and that no other rank is waited for.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_drawn_is_one_error() {
+async fn a_picture_that_cannot_be_drawn_is_one_error() {
     let waves = Waves::new();
     let refused = async |fields: Value, ranks: (usize, Method)| {
         let request = request(views(&waves, &[fields]), Some(ranks), PixelPrecision::Rgb8);
@@ -234,7 +234,7 @@ async fn what_cannot_be_drawn_is_one_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_block_that_no_rank_can_have_ends_the_film() {
+async fn a_block_that_no_rank_can_load_ends_the_film() {
     let waves = Waves::new();
     let level = &waves.memory.dataset().arrays[0].levels[0];
     let last = waves.memory.key(level.block_index(&[1, 2, 2, 3]));
@@ -247,7 +247,7 @@ async fn a_block_that_no_rank_can_have_ends_the_film() {
     assert!(said.contains("a bad block") && said.contains("cannot be loaded"), "{said}");
 }
 
-/// Waves of which every block fails late, by an error or by a panic of the source.
+/// Source whose blocks fail after a while, by an error or a panic.
 struct Failing {
     waves: Arc<Waves>,
     panics: bool,
@@ -281,7 +281,7 @@ async fn failures_that_come_late_end_the_picture() {
         let request = request(views(&waves, &[json!({})]), None, PixelPrecision::Rgb8);
         let source = Arc::new(Failing { waves, panics });
         let drawing = async { Film::open(source, request).await?.next(|_, _| ()).await };
-        let drawn = tokio::time::timeout(PATIENCE, drawing).await.expect("nobody hangs");
+        let drawn = tokio::time::timeout(PATIENCE, drawing).await.expect("no rank hangs");
         let said = drawn.map(drop).unwrap_err().to_string();
         assert!(said.contains("cannot be loaded"), "{said}");
     }

@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// A red ramp over half transparent green.
+    /// Makes a red ramp over half transparent green.
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
     fn image() -> Image {
         let size = ImageSize { width: 64, height: 48 };

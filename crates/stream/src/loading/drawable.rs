@@ -13,7 +13,7 @@ use crate::painter::Painter;
 
 /// Blocks of a picture that is being drawn; they count against their pools' limits until this is dropped.
 pub(crate) struct PictureBlocks<'a> {
-    // Declared before the locks: whoever waits for a lock needs the blocks released.
+    // Declared before the locks, so that blocks are released first: a thread that waits for a lock needs their memory.
     blocks: Snapshot,
     _picture_guards: Vec<RwLockReadGuard<'a, ()>>,
 }

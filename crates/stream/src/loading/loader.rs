@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_larger_than_the_limit_travels_alone() {
+    fn a_block_larger_than_the_limit_is_fetched_alone() {
         let now = Instant::now();
         let mut loader = Loader::new(35);
         loader.request(ADA, vec![BlockRequest { size_bytes: 100, ..request(0) }, request(1)]);
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_view_cancels_what_it_no_longer_needs_and_adjusts_the_rest() {
+    fn a_new_view_cancels_unneeded_wants_and_adjusts_the_others() {
         let now = Instant::now();
         let mut loader = Loader::new(1000);
         loader.request(ADA, requests(0..4));
@@ -399,7 +399,7 @@ mod tests {
         assert_eq!(wants[3].urgency().priority, Priority::URGENT);
         assert_eq!(indices(&start(&mut loader, now).1), [7]);
         assert!(loader.complete(batch, key(0), block(0), now).is_none(), "too late");
-        // Wished for again: a late answer to the first want does not end the second.
+        // Requested again: a late answer to the first want does not end the second one.
         loader.request(ADA, requests(0..1));
         let (again, _) = start(&mut loader, now);
         assert!(loader.complete(batch, key(0), Err(Error::cancelled()), now).is_none());
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_shares_one_fetch_at_the_highest_priority() {
+    fn participants_share_one_fetch_at_the_highest_priority() {
         let now = Instant::now();
         let mut loader = Loader::new(1000);
         loader.request(ADA, requests(0..2));
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_help_is_retried_ever_more_rarely() {
+    fn temporary_errors_are_retried_at_growing_intervals() {
         let mut now = Instant::now();
         let mut loader = Loader::new(1000);
         loader.request(ADA, requests(0..1));
@@ -439,7 +439,7 @@ mod tests {
             let has_failed = u64::from(attempt >= ATTEMPTS_UNTIL_FAILED);
             assert_eq!((failed_blocks.failed, failed_blocks.retrying), (has_failed, 1 - has_failed));
             assert_eq!((failed_blocks.given_up, failed_blocks.reason), (0, Some(busy())));
-            let at = loader.next_retry().expect("as long as it is wanted");
+            let at = loader.next_retry().expect("a retry while the block is wanted");
             waited.push((at - now).as_millis());
             now = at;
         }
@@ -448,7 +448,7 @@ mod tests {
         assert!(loader.complete(batch, key(0), block(0), now).is_some());
         loader.placed(key(0), None, now);
         assert_eq!((loader.failed_blocks(ADA), loader.lacking(ADA)), (FailedBlocks::default(), 0));
-        // What nobody wants is not tried.
+        // A block without a request is not retried.
         loader.request(ADA, requests(1..2));
         let (batch, _) = start(&mut loader, now);
         loader.complete(batch, key(1), Err(busy()), now);
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_block_after_an_outage_brings_the_others() {
+    fn the_first_block_after_an_outage_causes_retries_of_the_others() {
         let mut now = Instant::now();
         let mut loader = Loader::new(1000);
         loader.request(ADA, requests(0..4));
@@ -471,7 +471,7 @@ mod tests {
             }
             now = loader.next_retry().unwrap();
         }
-        // One of them is asked for a little earlier than the rest.
+        // One of them is retried a little earlier than the others.
         loader.failures.get_mut(&key(0)).unwrap().next =
             NextAttempt::TryAgainAt(now - Duration::from_secs(9));
         let (batch, wants) = start(&mut loader, now - Duration::from_secs(5));
@@ -480,11 +480,15 @@ mod tests {
         assert!(loader.complete(batch, key(0), block(0), now).is_some());
         assert!(loader.start(now).is_none());
         loader.placed(key(0), None, now);
-        assert_eq!(indices(&start(&mut loader, now).1), [1, 2], "what had no room gains nothing by it");
+        assert_eq!(
+            indices(&start(&mut loader, now).1),
+            [1, 2],
+            "a block that failed for another reason is not retried earlier"
+        );
     }
 
     #[test]
-    fn what_cannot_help_is_given_up_at_once() {
+    fn permanent_errors_are_given_up_at_once() {
         let now = Instant::now();
         let mut loader = Loader::new(1000);
         loader.request(ADA, requests(0..3));

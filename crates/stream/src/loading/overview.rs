@@ -63,7 +63,7 @@ impl Overview {
         if self.sample.count() > counted {
             let voxels = (bytes.len() / volume.dtype.size_bytes()) as f64;
             let factor = volume.levels[rank].factor.element_product();
-            // A corner represents little but itself.
+            // A sample at a corner represents only its own voxel.
             self.covered += if has_corners(rank) { voxels } else { voxels * factor };
         }
         Ok(())
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn corners_count_until_anything_else_is_there() {
+    fn corners_count_until_a_block_of_another_level_arrives() {
         let mut volume = volume();
         volume.levels[1].origin = LevelOrigin::Corners;
         let mut overview = Overview::new().unwrap();
@@ -174,14 +174,14 @@ mod tests {
         let few = overview.voxels_seen();
         assert!(few > 0.0 && overview.transfer(&volume).is_some());
         overview.add(&block(&volume, 0, 3), &volume).unwrap();
-        assert!(overview.voxels_seen() >= few, "a block of values replaces them");
+        assert!(overview.voxels_seen() >= few, "a block of another level replaces the corners");
         assert!(overview.transfer(&volume).unwrap().range[1] < 100.0);
         overview.add(&block(&volume, 1, 200), &volume).unwrap();
-        assert!(overview.transfer(&volume).unwrap().range[1] < 100.0, "and they do not come back");
+        assert!(overview.transfer(&volume).unwrap().range[1] < 100.0, "corners no longer count");
     }
 
     #[test]
-    fn a_level_that_has_mixed_the_layers_says_nothing_of_their_values() {
+    fn a_level_that_has_mixed_the_layers_is_not_used() {
         let mut volume = volume();
         volume.levels[0].shape[0] = 3;
         volume.levels[1].shape[0] = 2;
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_of_the_colors_is_said() {
+    fn values_outside_the_color_range_are_reported() {
         let volume = volume();
         let mut overview = Overview::new().unwrap();
         assert!(overview.values(&volume, DrawnRange::default()).is_none());
@@ -211,7 +211,7 @@ mod tests {
         overview.add(&block(&volume, 0, 3), &volume).unwrap();
         let early = overview.voxels_seen();
         overview.add(&block(&volume, 1, 200), &volume).unwrap();
-        assert!(overview.voxels_seen() >= 2.0 * early, "the coarse block stands for eight times as much");
+        assert!(overview.voxels_seen() >= 2.0 * early, "a voxel of the coarse block represents eight voxels");
         let range = overview.transfer(&volume).unwrap().range;
         assert!(range[0] > 3.0, "the fine block no longer counts: {range:?}");
     }

@@ -368,7 +368,7 @@ mod tests {
         Block { key, content: Content::Data { bytes: vec![7; 16 * 16 * 16].into(), range: None } }
     }
 
-    /// Does `work` on another thread; what is received says that it is done.
+    /// Does `work` on another thread; the receiver gets a message when it is finished.
     fn beside(work: impl FnOnce() + Send + 'static) -> std::sync::mpsc::Receiver<()> {
         let (done, is_done) = channel();
         let both = move || {
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_picture() {
+    fn placing_blocks_does_not_wait_for_a_picture() {
         let volume = volume(1 << 20);
         volume.insert(&block(&volume, 0)).unwrap();
         let drawable = alone(&volume);
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_a_picture_holds_is_waited_for() {
+    fn shrinking_waits_for_memory_that_a_picture_holds() {
         let one = {
             let roomy = volume(1 << 20);
             roomy.insert(&block(&roomy, 0)).unwrap();
@@ -419,7 +419,7 @@ mod tests {
             "the picture still holds two blocks"
         );
         drop(picture);
-        shrinks.recv_timeout(LONG).expect("the picture is there");
+        shrinks.recv_timeout(LONG).expect("the picture was dropped");
         assert!(volume.memory().0 <= one);
     }
 
@@ -447,7 +447,10 @@ mod tests {
         let picture = drawable.picture();
         let bob = subscribe(2, 1);
         let older = divide_memory();
-        assert!(older.recv_timeout(Duration::from_millis(50)).is_err(), "the picture holds half too much");
+        assert!(
+            older.recv_timeout(Duration::from_millis(50)).is_err(),
+            "the picture still holds more than half of the memory"
+        );
         // The first volume keeps its half, the second one's becomes a quarter.
         let (_cleo, dan) = (subscribe(3, 0), subscribe(4, 2));
         let newer = divide_memory();

@@ -296,7 +296,7 @@ pub(crate) mod tests {
 
     const BACKGROUND: [u8; 3] = [20, 30, 90];
 
-    /// Colors that no two rows have in common.
+    /// Makes an image in which all rows differ.
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
     fn image(size: ImageSize) -> Image {
         let pixel = |i: u32| {
@@ -307,7 +307,7 @@ pub(crate) mod tests {
         Image { size, rgba: (0..size.width * size.height).map(pixel).collect() }
     }
 
-    /// Encoded in strips that end at these rows, last ones first.
+    /// Encodes an image in strips that end at these rows, and joins them in reverse order.
     fn in_strips(codec: PictureCodec, image: &Image, ends: &[u32]) -> Result<Bytes> {
         let width = image.size.width;
         let mut top = 0;
@@ -344,7 +344,7 @@ pub(crate) mod tests {
         assert!(in_strips(PictureCodec::Png, &wide, &[16, 32]).is_err(), "rows are missing");
     }
 
-    /// By our own reader of PNG's data: the rows of 8-bit RGB.
+    /// Decodes the rows of a PNG of 8-bit RGB.
     pub(crate) fn decoded_png(png: &[u8]) -> Vec<u8> {
         use std::io::Read;
         let word = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap()) as usize;

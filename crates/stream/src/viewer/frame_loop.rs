@@ -93,7 +93,7 @@ struct ChosenValue<T> {
 }
 
 impl<T: PartialEq> ChosenValue<T> {
-    /// Returns a better value than the one that a view has `now`; `None` if somebody else chose that one, or
+    /// Returns a better value than the one that a view has `now`; `None` if that one was not chosen here, or
     /// if no better one is known. Corrections visibly change the picture, so each must be based on many more
     /// voxels than the last.
     fn better(
@@ -622,7 +622,7 @@ mod tests {
     use crate::loading::feed::MAX_PLACED_AT_ONCE;
     use crate::viewer::shared::DRAWS_AT_ONCE;
 
-    /// The next frame, shown at once.
+    /// Receives the next frame and acknowledges it at once.
     async fn frame(shared: &SharedState, who: ParticipantId, viewer: &ViewerState) -> FrameInfo {
         loop {
             if let Item::Frame(info) = viewer.outbox.next().await.unwrap().item {
@@ -632,7 +632,7 @@ mod tests {
         }
     }
 
-    /// A participant with a small window, whose frames are drawn while the tasks are kept.
+    /// Adds a participant with a small window, whose frames are drawn until the tasks are dropped.
     fn joined(shared: &Arc<SharedState>) -> (ParticipantId, Arc<ViewerState>, JoinSet<()>) {
         let join = JoinParams { session: String::new(), name: "Ada".into(), width: 64, height: 64 };
         let (who, viewer) = shared.join(&join, Role::Own).unwrap();
@@ -644,7 +644,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_waited_for_a_turn_sees_the_newest_view() {
+    async fn a_frame_loop_that_waited_for_its_turn_draws_the_newest_view() {
         let dataset = one_array("|u1".parse().unwrap(), &[32; 3], &[16; 3]);
         let elements = (0..32 * 32 * 32).map(|i: u32| i.to_le_bytes()[1]).collect::<Vec<u8>>();
         let source = Arc::new(MemorySource::new(dataset.clone(), vec![vec![elements.into()]]).unwrap());
@@ -669,10 +669,10 @@ mod tests {
         drop(others);
         assert_eq!(frame(&shared, who, &viewer).await.seq, 102);
         while !frame(&shared, who, &viewer).await.fidelity.exact {}
-        assert_eq!(shared.draws.available_permits(), DRAWS_AT_ONCE, "whoever rests keeps no turn");
+        assert_eq!(shared.draws.available_permits(), DRAWS_AT_ONCE, "a resting frame loop holds no permit");
     }
 
-    /// Gives one block every millisecond.
+    /// Source that delivers one block every millisecond.
     struct Trickle(MemorySource);
 
     impl Source for Trickle {
@@ -694,8 +694,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn somebody_who_moves_gets_a_frame_before_many_blocks_are_placed() {
-        /// Milliseconds between changes of the view, and so blocks that arrive meanwhile.
+    async fn a_moving_view_gets_a_frame_before_many_blocks_are_placed() {
+        /// Milliseconds between changes of the view, equal to the number of blocks that arrive meanwhile.
         const CHANGE_MILLIS: u64 = 16;
         const MOST_BETWEEN_FRAMES: u64 = CHANGE_MILLIS + 2 * MAX_PLACED_AT_ONCE as u64;
         let dataset = one_array("|u1".parse().unwrap(), &[64; 3], &[8; 3]);

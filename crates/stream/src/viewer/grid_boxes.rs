@@ -76,7 +76,7 @@ impl GridBoxCache {
             |grids| Arc::new(boxes(grids, table.shape()[0], field.levels.len())),
         );
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((key, Arc::clone(&boxes)));
-        read.map(|_| boxes).map_err(|e| e.context("read where the mesh's grids lie"))
+        read.map(|_| boxes).map_err(|e| e.context("read the positions of the mesh's grids"))
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// A field of one level, and a table of so many grids on it.
+    /// Makes a field of one level and a table of this number of grids.
     fn mesh(grids: usize) -> (Dataset, Vec<Vec<bytes::Bytes>>) {
         let mut dataset = one_array("<f8".parse().unwrap(), &[4; 3], &[4; 3]);
         let name = dataset.arrays[0].name.clone();
@@ -165,8 +165,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_coarsest_boxes_of_a_mesh_are_drawn_and_a_word_is_said_of_the_others() {
-        // Of one level more than there is room for: every second one.
+    async fn the_coarsest_boxes_of_a_mesh_are_drawn_and_a_note_counts_the_others() {
+        // More grids of one level than the limit: every second one is drawn.
         for (count, drawn) in [(3, 3), (MAX_BOXES + 5, MAX_BOXES / 2 + 3)] {
             let step = count.div_ceil(MAX_BOXES) as f64;
             let (dataset, elements) = mesh(count);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn coarse_levels_are_drawn_whole_and_of_the_next_one_evenly_chosen_boxes() {
+    async fn coarse_levels_are_drawn_whole_and_evenly_chosen_boxes_of_the_next_one() {
         // 96 boxes of level 2, 20,000 of level 1, 50 of level 0.
         let levels = [(2.0, 96), (1.0, 20_000), (0.0, 50)];
         let rows: Vec<f64> = levels

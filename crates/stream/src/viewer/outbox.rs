@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_is_woken() {
+    async fn a_waiting_reader_is_woken() {
         let outbox = ViewerOutbox::default();
         let (got, ()) = tokio::join!(outbox.next(), async { outbox.push(message(1), Bytes::new()) });
         assert_eq!(got.unwrap().item, message(1));

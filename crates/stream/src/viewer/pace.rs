@@ -310,7 +310,7 @@ mod tests {
             self.pacer.decide(&self.s, self.now)
         }
 
-        /// Draws what is due, taking `millis`; `None` when nothing is.
+        /// Draws the frame that is due, which takes `millis`; `None` if none is due.
         fn draw(&mut self, millis: u64) -> Option<FramePlan> {
             let PaceDecision::Draw(plan) = self.decide() else { return None };
             let began = self.now;
@@ -432,28 +432,28 @@ mod tests {
                 desk.now = at;
             }
         }
-        assert!(widths[1] <= 340, "at first soon: {widths:?}");
+        assert!(widths[1] <= 340, "the first pictures are coarse: {widths:?}");
         assert!(
             widths.contains(&800) && desk.now - desk.s.changed_at < Duration::from_secs(400),
             "{widths:?}"
         );
         let first_sharp = widths.iter().position(|&w| w == 800).unwrap();
-        assert!(widths[first_sharp..].iter().all(|&w| w == 800), "and stays sharp: {widths:?}");
+        assert!(widths[first_sharp..].iter().all(|&w| w == 800), "it stays sharp: {widths:?}");
     }
 
     #[test]
-    fn the_last_picture_is_exact_and_comes_once() {
+    fn the_last_picture_is_exact_and_drawn_once() {
         let mut desk = Desk::new();
         desk.draw(10);
         desk.shown();
         desk.s.blocks_present = 9;
         desk.s.is_settled = true;
-        let sharp = desk.draw(10).expect("sharp at once");
+        let sharp = desk.draw(10).expect("a sharp picture at once");
         assert_eq!((sharp.width, sharp.codec, sharp.is_full), (800, PictureCodec::Jpeg, true));
         desk.shown();
         assert_eq!(desk.decide(), PaceDecision::WaitUntil(desk.s.changed_at + SETTLE));
         desk.now = desk.s.changed_at + SETTLE;
-        let exact = desk.draw(10).expect("then exactly");
+        let exact = desk.draw(10).expect("then an exact picture");
         assert_eq!((exact.width, exact.codec), (800, PictureCodec::Png));
         desk.shown();
         assert_eq!(desk.decide(), PaceDecision::Idle);
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_that_stops_moving_without_saying_so_becomes_sharp() {
+    fn a_view_that_stops_moving_without_a_note_becomes_sharp() {
         let mut desk = Desk::new();
         desk.s.is_settled = true;
         desk.change(true);
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_picture_can_be_asked_for_before_all_is_there() {
+    fn an_exact_picture_can_be_requested_before_all_blocks_are_loaded() {
         let mut desk = Desk::new();
         desk.draw(10);
         desk.shown();

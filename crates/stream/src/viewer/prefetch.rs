@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_film_goes_on_as_it_went_and_begins_again_after_its_end() {
+    fn the_next_time_step_follows_the_last_stride_and_wraps_around() {
         assert_eq!(times(None, 0, 5), [1]);
         assert_eq!(times(Some(2), 3, 5), [4]);
         assert_eq!(times(Some(3), 2, 5), [1]);
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(times(None, 0, 1), [0; 0]);
     }
 
-    /// The view from a place on a circle around the middle, looking at the middle.
+    /// Returns a view from a point on a circle around the center of the volume.
     fn from(dataset: &Dataset, turned_rad: f64) -> View {
         let view = View::first_of(dataset).unwrap();
         let volume = volume_of(&view, dataset).unwrap();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_camera_that_moves_goes_on_and_one_that_rests_may_show_more_around() {
+    fn a_moving_camera_is_extrapolated_and_a_resting_one_widened() {
         let dataset = data(1);
         let size = ImageSize { width: 64, height: 64 };
         let demand = |view: &View| -> BTreeSet<BlockKey> {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fetched_ahead_takes_half_of_the_memory_at_most() {
+    fn prefetched_blocks_take_half_of_the_memory_at_most() {
         let dataset = data(2);
         let size = ImageSize { width: 64, height: 64 };
         let views = likely_views(None, &View::first_of(&dataset).unwrap(), &dataset).unwrap();

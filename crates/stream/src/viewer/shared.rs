@@ -33,7 +33,7 @@ pub(crate) const DRAWS_AT_ONCE: usize = 2;
 const IN_FLIGHT_SHARE: u64 = 4;
 const MAX_IN_FLIGHT_BYTES: u64 = 256 << 20;
 
-/// Attempts to describe changed data before participants are told that it failed, and the pause between them.
+/// Attempts to describe changed data before the failure is reported to participants, and the pause between them.
 pub(crate) const DESCRIBE_ATTEMPTS: u32 = 5;
 pub(crate) const DESCRIBE_PAUSE: Duration = Duration::from_secs(1);
 
@@ -146,7 +146,7 @@ impl SharedState {
     }
 
     async fn describe_again(&self, old: &Dataset, has_changed: bool) {
-        let mut reason = has_changed.then(|| "they could not be described anew".to_owned());
+        let mut reason = has_changed.then(|| "they could not be described again".to_owned());
         for attempt in 0..DESCRIBE_ATTEMPTS {
             if attempt > 0 {
                 tokio::time::sleep(DESCRIBE_PAUSE).await;
@@ -307,11 +307,11 @@ impl RoomState {
 /// Returns the message to all participants after the data set has changed: the new meaning of values, if only
 /// that changed; the array that is gone and the one shown instead, if any.
 fn change_message(meaning: Option<&str>, seen: &str, instead: Option<&str>) -> String {
-    let gone = |shown| format!("`{seen}` is gone, and this is `{shown}`");
+    let gone = |shown| format!("`{seen}` no longer exists; `{shown}` is shown instead");
     match (meaning, instead.map(gone)) {
-        (Some(meaning), None) => format!("The values are taken {meaning} now."),
-        (Some(meaning), Some(gone)) => format!("The values are taken {meaning} now: {gone}."),
-        (None, None) => "The data changed: this is what they are now.".into(),
+        (Some(meaning), None) => format!("The values are now treated {meaning}."),
+        (Some(meaning), Some(gone)) => format!("The values are now treated {meaning}: {gone}."),
+        (None, None) => "The data changed; the picture shows the new state.".into(),
         (None, Some(gone)) => format!("The data changed: {gone}."),
     }
 }
@@ -383,7 +383,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_are_told_whether_the_data_changed_or_what_they_are_taken_for() {
+    fn participants_are_told_whether_the_data_or_their_meaning_changed() {
         use Meaning::{Intensity, Labels};
         let with = |meanings: [Meaning; 2], generation| {
             let mut dataset = one_array("|u1".parse().unwrap(), &[4; 3], &[4; 3]);
@@ -402,12 +402,12 @@ mod tests {
             (file, file, None),
         ] {
             assert_eq!(meaning_now(&with(before, 0), &with(now, 0)), says, "{now:?}");
-            assert_eq!(meaning_now(&with(before, 0), &with(now, 1)), None, "the file was written anew");
+            assert_eq!(meaning_now(&with(before, 0), &with(now, 1)), None, "the file was rewritten");
         }
-        assert_eq!(change_message(Some("as labels"), "a", None), "The values are taken as labels now.");
+        assert_eq!(change_message(Some("as labels"), "a", None), "The values are now treated as labels.");
         assert_eq!(
             change_message(Some("as labels"), "a (color)", Some("a")),
-            "The values are taken as labels now: `a (color)` is gone, and this is `a`."
+            "The values are now treated as labels: `a (color)` no longer exists; `a` is shown instead."
         );
         assert!(change_message(None, "a", None).starts_with("The data changed"));
     }

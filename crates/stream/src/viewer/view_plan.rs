@@ -291,7 +291,7 @@ mod tests {
     use super::*;
     use crate::viewer::shared::SharedState;
 
-    /// Bytes in levels of 64^3, 32^3 and 16^3 voxels, of the second one means too.
+    /// Makes a session on bytes in levels of 64^3, 32^3 (samples and means) and 16^3 voxels.
     fn shared(memory_bytes: u64) -> SharedState {
         let mut dataset = one_array("|u1".parse().unwrap(), &[64; 3], &[16; 3]);
         let finest = dataset.arrays[0].levels[0].clone();
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_told_how_far_somebody_looked_wants_the_same_blocks() {
+    fn a_given_level_choice_gives_the_same_blocks() {
         let size = ImageSize { width: 32, height: 32 };
         let look = |shared: &SharedState, demand_limit| {
             let view = View { level: Some(2), ..View::first_of(&shared.dataset()).unwrap() };
@@ -333,11 +333,11 @@ mod tests {
             .unwrap()
         };
         let roomy = look(&shared(64 << 20), DemandLimit::Memory { hosts: 1 });
-        // Room for the means, not for as many samples that would be there sooner.
+        // Memory for the means, but not for the samples that would be shown before them.
         let memory_bytes = roomy.demand.pool_bytes as u64;
         let tight = shared(memory_bytes);
         let first = look(&tight, DemandLimit::Memory { hosts: 1 });
-        assert!(first.demand.blocks.len() < roomy.demand.blocks.len(), "memory has a say");
+        assert!(first.demand.blocks.len() < roomy.demand.blocks.len(), "memory limits the demand");
         let own = LevelChoice { number: first.demand.wanted, most_bytes: first.most_bytes };
         let told = DemandLimit::Given { own, color_by: None };
         let other = look(&shared(64 << 20), told);

@@ -1,4 +1,4 @@
-//! A volume with levels and a gate per block, and somebody who looks at it.
+//! Test volume with levels, whose blocks can be held back, and a test participant.
 
 #![allow(clippy::allow_attributes, dead_code, reason = "each test binary uses its part")]
 
@@ -20,12 +20,12 @@ use session::{FrameInfo, Item};
 use tokio::sync::watch;
 use view::View;
 
-/// Longest that anything is waited for, on the paused clock.
+/// Timeout of waits, on the paused clock.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 type Gate = Arc<dyn Fn(&BlockKey) -> bool + Send + Sync>;
 
-/// A ball, brighter inside, in `times` sizes; levels halve down to one block.
+/// Volume with a ball, brighter inside, in `times` sizes; levels are halved down to one block.
 pub(crate) struct Pyramid(Arc<Inner>);
 
 struct Inner {
@@ -72,7 +72,7 @@ impl Pyramid {
         Self::of(dataset, vec![elements])
     }
 
-    /// With an array `heat` beside it: larger values toward greater x and later times, in blocks of half the size.
+    /// Adds a second array `heat`, in blocks of half the size, whose values grow with x and time.
     pub(crate) fn with_heat(side: u64, block: u64, times: u64) -> Self {
         let mut dataset = (*Self::new(side, block, times).dataset()).clone();
         let balls = dataset.arrays[0].levels.iter().map(|level| ball(level.shape[1], times)).collect();
@@ -107,7 +107,7 @@ impl Pyramid {
         u8::try_from(self.dataset().arrays[0].levels.len() - 1).unwrap()
     }
 
-    /// The block in the middle of level 0 at time 0.
+    /// Returns the block in the middle of level 0 at time 0.
     pub(crate) fn finest_key(&self) -> BlockKey {
         let grid = self.dataset().arrays[0].levels[0].grid();
         let middle =
@@ -120,7 +120,7 @@ impl Pyramid {
         array.levels[usize::from(key.level)].grid_position(key.index).unwrap()[0]
     }
 
-    /// Other blocks wait.
+    /// Answers blocks that satisfy `gate`; all others wait.
     pub(crate) fn let_through(&self, gate: impl Fn(&BlockKey) -> bool + Send + Sync + 'static) {
         self.0.gate.send_replace(Arc::new(gate));
     }
@@ -131,12 +131,12 @@ impl Pyramid {
         }
     }
 
-    /// Returns the blocks that somebody waited for.
+    /// Returns the requested blocks, without prefetched ones.
     pub(crate) fn asked(&self) -> Vec<BlockKey> {
         self.asked_by(|priority| priority.tier > Priority::PREFETCH.tier)
     }
 
-    /// Returns the blocks that were prefetched, before anybody looked at them.
+    /// Returns the prefetched blocks.
     pub(crate) fn asked_ahead(&self) -> Vec<BlockKey> {
         self.asked_by(|priority| priority.tier == Priority::PREFETCH.tier)
     }
@@ -146,7 +146,7 @@ impl Pyramid {
         log.asked.iter().filter(|(_, priority)| is_so(*priority)).map(|(key, _)| *key).collect()
     }
 
-    /// Blocks asked for, not answered and not withdrawn.
+    /// Returns the requested blocks that are neither answered nor cancelled.
     pub(crate) fn waiting(&self) -> Vec<BlockKey> {
         self.urgencies().into_keys().collect()
     }
@@ -162,7 +162,7 @@ impl Pyramid {
     }
 }
 
-/// All times of one level.
+/// Returns the elements of one level at all times.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -187,7 +187,7 @@ fn ball(n: u64, times: u64) -> Bytes {
     bytes.into()
 }
 
-/// From 0 to 100 along x, 50 more at each time.
+/// Returns values from 0 to 100 along x, 50 more at each time.
 #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "small")]
 fn gradient(shape: &[u64]) -> Bytes {
     let [times, n, _, _] = shape else { panic!("{shape:?}") };
@@ -196,7 +196,7 @@ fn gradient(shape: &[u64]) -> Bytes {
     rows.flat_map(f32::to_le_bytes).collect::<Vec<u8>>().into()
 }
 
-/// A source that turns into another one, as a file does when it is written anew.
+/// Source that can be replaced by another one, like a file that is rewritten.
 #[derive(Clone)]
 pub(crate) struct Changing {
     described: Arc<Mutex<Arc<dyn Source>>>,
@@ -213,7 +213,7 @@ impl Changing {
         self.change_unseen(next);
     }
 
-    /// The description stays what it was.
+    /// Replaces the data, but not the description.
     pub(crate) fn change_unseen(&self, next: Arc<dyn Source>) {
         *self.data.lock().unwrap() = next;
     }
@@ -271,7 +271,7 @@ impl Source for Gated {
             log.waiting.extend(wants.iter().map(Arc::downgrade));
             let dataset = self.0.memory.dataset();
             let alive = log.waiting.iter().filter_map(std::sync::Weak::upgrade).filter(|w| !w.is_cancelled());
-            // Whoever looks at other data may ask for a level that is not there.
+            // A participant with a view of other data may request a level that does not exist.
             let size = |w: Arc<Want>| {
                 let info = &dataset.arrays[w.key().array as usize];
                 let level = info.levels.get(usize::from(w.key().level));
@@ -290,14 +290,14 @@ impl Source for Gated {
     }
 }
 
-/// Takes what is sent and shows frames.
+/// Test participant: receives items and acknowledges frames.
 pub(crate) struct Viewer {
     participant: Participant,
-    /// Everything but frames.
+    /// Received items, without frames.
     pub(crate) items: Vec<Item>,
     pub(crate) view: View,
     pub(crate) frames: usize,
-    /// The last frame's bytes.
+    /// Bytes of the last frame.
     pub(crate) bulk: Vec<u8>,
     pub(crate) acknowledges: bool,
     seq: u64,
@@ -312,7 +312,7 @@ impl Viewer {
             frames: 0,
             bulk: Vec::new(),
             acknowledges: true,
-            // Above everything the node counts by itself, so that tests can tell whose change a frame shows.
+            // Higher than the numbers that the node assigns, so that tests recognize their own changes in frames.
             seq: 99,
         }
     }
@@ -339,7 +339,7 @@ impl Viewer {
     async fn take(&mut self) -> Item {
         let next = tokio::time::timeout(PATIENCE, self.participant.next()).await;
         let out = next
-            .unwrap_or_else(|_| panic!("nothing came after {} frames and {:#?}", self.frames, self.items))
+            .unwrap_or_else(|_| panic!("no item arrived after {} frames and {:#?}", self.frames, self.items))
             .expect("open");
         match &out.item {
             Item::Frame(info) => {
@@ -359,8 +359,8 @@ impl Viewer {
         out.item
     }
 
-    /// The most that a session may hold and has under way while this one changes the view twenty times, bytes; it never holds more
-    /// than it may.
+    /// Changes the view twenty times and checks that the session keeps to its limit; returns the largest sum of
+    /// that limit and the bytes in flight.
     pub(crate) async fn most_bytes_of(&mut self, session: &Session) -> u64 {
         let mut worst = 0;
         for time in 0..20 {
@@ -373,7 +373,7 @@ impl Viewer {
         worst
     }
 
-    /// The next frame for which this is true.
+    /// Returns the next frame that satisfies `is_it`.
     pub(crate) async fn frame(&mut self, is_it: impl Fn(&FrameInfo) -> bool) -> FrameInfo {
         loop {
             if let Item::Frame(info) = self.take().await
@@ -392,13 +392,13 @@ impl Viewer {
         }
     }
 
-    /// Takes what comes for a while.
+    /// Receives items for a while.
     pub(crate) async fn take_for(&mut self, time: Duration) {
         let end = tokio::time::Instant::now() + time;
         while tokio::time::timeout_at(end, self.take()).await.is_ok() {}
     }
 
-    /// How many frames come in ten seconds.
+    /// Returns the number of frames that arrive in ten seconds.
     pub(crate) async fn silence(&mut self) -> usize {
         let before = self.frames;
         self.take_for(Duration::from_secs(10)).await;

@@ -237,10 +237,10 @@ mod tests {
     use super::*;
 
     const SMALL: [u32; 2] = [60, 40];
-    /// Heads of files count for nothing.
+    /// Size at which headers do not matter.
     const LARGE: [u32; 2] = [600, 400];
 
-    /// A smooth picture, an edgy one, and an empty slab.
+    /// Makes slabs with a smooth or a noisy picture, and an empty slab.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes")]
     fn slabs(is_smooth: bool, [width, height]: [u32; 2]) -> Slabs {
         let rect = Rect { left: 3, top: 5, width, height };
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exact_form_gives_back_every_texel_and_jpeg_nearly() {
+    fn the_exact_form_restores_every_texel_and_jpeg_approximately() {
         let slabs = slabs(true, SMALL);
         assert_eq!(decode_slabs(&encode_slabs_as(&slabs, SlabForm::Exact).unwrap()).unwrap(), slabs);
         let near = decode_slabs(&encode_slabs_as(&slabs, SlabForm::Jpeg).unwrap()).unwrap();
@@ -293,13 +293,13 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_slabs_are_refused() {
+    fn invalid_slabs_are_refused() {
         for form in [SlabForm::Exact, SlabForm::Jpeg] {
             let whole = encode_slabs_as(&slabs(true, SMALL), form).unwrap().to_vec();
             for length in (0..whole.len()).step_by(7) {
                 assert!(decode_slabs(&whole[..length]).is_err(), "{length} of {} bytes", whole.len());
             }
-            // Any byte, those of head and table first of all, may be any other: an error or a set, never a panic.
+            // A changed byte, above all in the header and the table, gives an error or valid slabs, never a panic.
             for at in (0..whole.len().min(260)).chain((260..whole.len()).step_by(11)) {
                 for value in [0, 1, 0x7F, 0x80, 0xFF] {
                     let mut bytes = whole.clone();
@@ -337,7 +337,7 @@ mod tests {
     const NORMAL: usize = NUMBERS + 11 * 8;
 
     #[test]
-    fn numbers_that_are_none_and_sets_of_nothing_are_refused() {
+    fn non_finite_numbers_and_empty_sets_are_refused() {
         let whole = encode_slabs_as(&slabs(true, SMALL), SlabForm::Exact).unwrap().to_vec();
         for at in (NUMBERS..NORMAL + 24 + 4 * 8).step_by(8) {
             for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, -f64::MAX] {

@@ -129,7 +129,7 @@ mod tests {
         let mut samples = Vec::new();
         for number in 0..pictures {
             let mut image = picture(0.1 * (number % 5) as f32);
-            // Something that costs bytes.
+            // Noise, which takes bytes.
             image.rgba.iter_mut().enumerate().for_each(|(at, pixel)| pixel[0] = (at * at % 97) as f32 / 97.0);
             samples.extend(encoder.encode(&image, [0; 3]).unwrap());
         }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn every_picture_becomes_a_unit_and_keys_come_at_once_and_now_and_then() {
+    fn every_picture_becomes_a_unit_and_key_frames_come_at_intervals() {
         let samples = film("75", KEY_EVERY + 3);
         assert_eq!(samples.len(), KEY_EVERY as usize + 3);
         for (number, sample) in (0..).zip(&samples) {

@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// A gray disc that moves to the right.
+    /// Draws a gray disc that moves to the right.
     fn picture(number: u32) -> Image {
         let size = ImageSize { width: 64, height: 48 };
         let is_inside =
@@ -124,7 +124,7 @@ mod tests {
         Image { size, rgba }
     }
 
-    /// A sample as a byte stream, behind what decoders need first where that is told.
+    /// Converts a sample to a byte stream, after the parameter sets if given.
     fn stream(sample: &VideoSample, sets: Option<&ParameterSets>) -> Vec<u8> {
         let mut units: Vec<&[u8]> =
             sets.map_or_else(Vec::new, |sets| vec![&sets.sequence[..], &sets.picture[..]]);
@@ -138,10 +138,10 @@ mod tests {
         units.into_iter().flat_map(|unit| [&[0, 0, 0, 1], unit].concat()).collect()
     }
 
-    /// A decoder that begins at the second key picture, as after a leap in a player, needs no other sets.
+    /// A decoder may also begin at the second key frame, as after seeking in a player.
     #[test]
-    fn a_decoder_sees_every_picture_in_order_wherever_it_begins() {
-        // Where the disc is.
+    fn a_decoder_shows_every_picture_from_any_key_frame_on() {
+        // Position of the disc.
         let place = |number: u32| number % 10;
         let mut encoder = H264::new(picture(0).size, 25.0, FilmQuality::default()).unwrap();
         let count = KEY_EVERY + 4;
@@ -152,8 +152,8 @@ mod tests {
             let mut decoder = Decoder::new().unwrap();
             for (number, sample) in (0..count).zip(&samples).skip(first as usize) {
                 assert_eq!(sample.is_key, number % KEY_EVERY == 0, "{number}");
-                let told = (number == first).then_some(sets);
-                let shown = decoder.decode(&stream(sample, told)).unwrap().expect("a picture");
+                let sets = (number == first).then_some(sets);
+                let shown = decoder.decode(&stream(sample, sets)).unwrap().expect("a picture");
                 assert_eq!(shown.dimensions(), (64, 48));
                 let mut rgb = vec![0; 64 * 48 * 3];
                 shown.write_rgb8(&mut rgb);

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_rates_that_no_film_has_are_told() {
+    fn invalid_sizes_and_rates_of_films_are_refused() {
         for (width, height, rate) in [
             (63, 48, 25.0),
             (64, 47, 25.0),

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn colors_come_back_within_what_levels_of_the_planes_are() {
+    fn colors_are_restored_within_the_rounding_of_the_planes() {
         for color in [[0; 3], [255; 3], [255, 0, 0], [0, 255, 0], [0, 0, 255], [13, 14, 18], [9, 20, 40]] {
             let back = shown(color);
             let off = back.iter().zip(color).map(|(b, c)| (b - f64::from(c)).abs()).fold(0.0, f64::max);

@@ -298,7 +298,7 @@ mod tests {
         volume.insert(&Block { key, content }).unwrap();
     }
 
-    /// True when it becomes so within a while.
+    /// Returns true as soon as the condition holds; false if it does not within two seconds.
     async fn soon(is_so: impl Fn() -> bool) -> bool {
         for _ in 0..200 {
             if is_so() {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn nobody_waits_for_memory_that_the_picture_of_somebody_else_holds() {
+    async fn placing_blocks_does_not_wait_for_memory_held_by_a_picture_of_another_participant() {
         let dataset = one_array("|u1".parse().unwrap(), &[2, 32, 32, 32], &[1, 16, 16, 16]);
         let source =
             MemorySource::new(dataset.clone(), vec![vec![vec![7; 2 * 32 * 32 * 32].into()]]).unwrap();
@@ -356,12 +356,12 @@ mod tests {
         assert_eq!(
             feed.block_status(ADA),
             (1, FailedBlocks::default()),
-            "there is no room before the picture is done"
+            "there is no room before the picture is finished"
         );
         request(&feed, BOB, &bob, 0);
-        assert!(soon(|| feed.block_status(BOB).0 == 0).await, "his volume has room");
+        assert!(soon(|| feed.block_status(BOB).0 == 0).await, "the other volume has room");
         drop(picture);
-        assert!(soon(|| feed.block_status(ADA).0 == 0).await, "the picture gave room");
+        assert!(soon(|| feed.block_status(ADA).0 == 0).await, "the picture released its memory");
         assert_eq!(feed.in_flight(), (0, 0));
     }
 }

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_are_done_on_one_thread_and_a_panic_costs_one_answer() {
+    fn jobs_run_on_one_thread_and_a_panic_loses_one_answer() {
         let placer = Placer::new();
         let name = || thread::current().name().map(str::to_owned);
         assert_eq!(placer.run(name), Some(Some("corridor-place".to_owned())));

@@ -425,7 +425,7 @@ mod tests {
     use super::super::Regridded;
     use super::*;
 
-    /// An array of bytes over these axes, stored in these blocks.
+    /// Makes a data set with an array over these axes, stored in these blocks.
     fn image(dtype: &str, kinds: &[AxisKind], shape: &[u64], block: &[u64]) -> Dataset {
         let mut dataset = one_array(dtype.parse().unwrap(), shape, block);
         for (axis, &kind) in dataset.arrays[0].axes.iter_mut().zip(kinds) {
@@ -435,7 +435,7 @@ mod tests {
         dataset
     }
 
-    /// Strength, red, green, blue of all voxels of the array that is drawn beside the data set's only one; `None` if there is none.
+    /// Returns strength, red, green and blue of all voxels of the color array; `None` if there is none.
     async fn colors(dataset: Dataset, bytes: Vec<u8>) -> Option<(ArrayInfo, Vec<[u8; 4]>)> {
         let source = Arc::new(MemorySource::new(dataset, vec![vec![Bytes::from(bytes)]]).unwrap());
         let drawn = Regridded::open(source).await.unwrap();
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn in_a_volume_what_is_dark_is_not_strong() {
+    async fn dark_voxels_of_a_volume_are_transparent() {
         use AxisKind::{Channel, X, Y, Z};
         let dataset = image("|u1", &[Z, Y, X, Channel], &[20, 20, 20, 3], &[20, 20, 20, 3]);
         let (_, packed) = colors(dataset, [[9, 8, 7], [90, 80, 7]].concat().repeat(4000)).await.unwrap();
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn labels_have_the_colors_of_the_file_and_else_their_own() {
+    async fn labels_have_the_colors_of_the_file_or_default_colors() {
         use AxisKind::{X, Y};
         let mut dataset = image("<i8", &[Y, X], &[1, 5], &[1, 5]);
         dataset.arrays[0].meaning = Meaning::Labels;
@@ -542,7 +542,7 @@ mod tests {
         assert!(colors(bad, vec![0; 40]).await.is_none());
     }
 
-    /// The colors of an image of 16-bit values with these channels, in one row of as many pixels as there are values for each.
+    /// Returns the colors of a 16-bit image with these channels: one row, with `values` by channel.
     async fn omero(omero: Value, axis: bool, values: &[u16]) -> Option<(ArrayInfo, Vec<[u8; 4]>)> {
         use AxisKind::{Channel, X, Y};
         let count = if axis { omero["channels"].as_array().unwrap().len() as u64 } else { 1 };
@@ -585,7 +585,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_many_channels_the_first_active_ones_are_added() {
+    async fn only_the_first_active_channels_are_added() {
         let mut channels = vec![json!({"color": "000001", "window": {"start": 0, "end": 1}}); 18];
         channels[2]["active"] = json!(false);
         let (info, packed) = omero(json!({"channels": channels}), true, &[1; 18]).await.unwrap();

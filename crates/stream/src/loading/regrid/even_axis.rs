@@ -170,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// A number from 0 to 1.
+    /// Returns a pseudorandom number from 0 to 1.
     fn random(seed: &mut u64) -> f64 {
         *seed += 1;
         (mix64(*seed) >> 11) as f64 / (1u64 << 53) as f64
@@ -188,7 +188,7 @@ mod tests {
             .collect()
     }
 
-    /// The cell of level 0 that contains a coordinate, found by looking at all of them.
+    /// Finds the cell of level 0 that contains a coordinate by a linear search.
     fn cell_of(samples: &[f64], at: f64) -> usize {
         let last = samples.len() - 1;
         let middle = |a: usize, b: usize| 0.5 * (samples[a] + samples[b]);

@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_that_holds_a_pole_is_left_out_and_the_others_are_drawn() {
+    fn a_cell_that_contains_a_pole_is_left_out_and_the_others_are_drawn() {
         // A grid whose middle is the north pole: columns and rows are meters on the ground.
         let polar = centers(31, 31, |row, column| {
             let (x, y) = (column - 15.0, row - 15.0);
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_without_a_place_leave_holes() {
+    fn cells_without_coordinates_leave_holes() {
         let mut partly = centers(10, 10, |row, column| [column, row]);
         partly.longitudes[44] = f64::NAN;
         partly.latitudes[0] = 1e30;
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_places_are_refused_with_a_reason() {
+    fn hostile_coordinates_of_a_grid_are_refused_with_a_reason() {
         type Place = fn(f64, f64) -> [f64; 2];
         let places: [(Place, &str); 6] = [
             (|_, _| [f64::NAN; 2], "no grid"),

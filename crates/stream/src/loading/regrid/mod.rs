@@ -10,14 +10,14 @@
 //!
 //! This source is for drawing only: readers of arrays use the wrapped source.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `coordinates.rs` | which arrays say where samples lie: bounds, latitudes, longitudes |
-//! | `even_axis.rs` | the even axis for an uneven one |
-//! | `lat_lon_grid.rs` | the even longitude-latitude grid for a curvilinear one |
-//! | `colors.rs` | packed colors for channels and labels that have colors |
-//! | `plan.rs` | the description on even grids, and the maps from it to the source |
-//! | `gather.rs` | copying the elements of a block |
+//! | `coordinates.rs` | coordinate arrays: bounds, latitudes, longitudes |
+//! | `even_axis.rs` | even axis for an uneven one |
+//! | `lat_lon_grid.rs` | even longitude-latitude grid for a curvilinear one |
+//! | `colors.rs` | packed colors for channels and labels with colors |
+//! | `plan.rs` | description on even grids, and maps from it to the source |
+//! | `gather.rs` | copies of the elements of a block |
 
 mod colors;
 mod coordinates;

@@ -1,4 +1,4 @@
-//! A source on even grids against its own elements.
+//! Arrays on even grids, compared with the elements of their source.
 
 #![expect(clippy::cast_possible_truncation, reason = "tests have small numbers")]
 
@@ -18,10 +18,10 @@ use super::*;
 use crate::viewer::scene::volume_of;
 use crate::{Session, StillRequest, render_still};
 
-/// Pressures of layers, from the ground up.
+/// Pressures of layers, lowest layer first.
 const PRESSURES: [f64; 9] = [1000.0, 850.0, 700.0, 500.0, 300.0, 100.0, 30.0, 10.0, 5.0];
 
-/// An array over pressure, latitude and longitude with a level of its own that halves all axes, and what it holds.
+/// Data set with an array over pressure, latitude and longitude, a stored coarser level, and their elements.
 struct Sample {
     dataset: Dataset,
     elements: Vec<Vec<Bytes>>,
@@ -90,7 +90,7 @@ impl Sample {
     }
 }
 
-/// All elements of a level as decoded for pictures, NaN where missing, by blocks.
+/// Reads all elements of a level, decoded for pictures; NaN where they are missing.
 async fn drawn(source: &Regridded, array: u32, level: u8) -> (Vec<u64>, Vec<f64>) {
     let dataset = source.describe().await.unwrap();
     let info = dataset.array(array).unwrap();
@@ -105,7 +105,7 @@ async fn drawn(source: &Regridded, array: u32, level: u8) -> (Vec<u64>, Vec<f64>
     (shape, (0..count).map(value).collect())
 }
 
-/// Takes the later of two that are as near: cells begin with their first border.
+/// Returns the index of the nearest value; of two at the same distance the later one, since cells include their first border.
 fn nearest(places: &[f64], at: f64) -> usize {
     let distance = |i: &usize| (places[*i] - at).abs();
     (0..places.len()).rev().min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap()
@@ -124,7 +124,11 @@ async fn every_voxel_has_the_value_of_the_nearest_sample() {
     let (before, source) = (sample.dataset.arrays[0].clone(), sample.source());
     let regridded = Regridded::open(source.clone()).await.unwrap();
     let dataset = regridded.describe().await.unwrap();
-    assert_ne!(dataset.id, source.dataset().id, "caches keep them apart");
+    assert_ne!(
+        dataset.id,
+        source.dataset().id,
+        "the data set has its own identity, so that caches distinguish them"
+    );
     let array = &dataset.arrays[0];
     array.check().unwrap();
     for level in 0..2u64 {
@@ -155,8 +159,8 @@ async fn axes_are_at_their_true_places_and_other_units_keep_the_height() {
     let Coordinates::Regular { origin, step } = array.axes[1].coordinates else { panic!() };
     let map = array.levels[0].world_from_voxel;
     assert_eq!(map.0[1], [0.0, step, 0.0, origin]);
-    assert!((origin - 0.5 * step - 85.2).abs() < 1e-9, "the first cell reaches as far out as in");
-    // Nine layers of twelve degrees before; as high now.
+    assert!((origin - 0.5 * step - 85.2).abs() < 1e-9, "the first cell is symmetric");
+    // The volume is as high as before: nine layers of twelve degrees.
     let count = array.shape()[0] as f64;
     assert!(
         (map.0[2][2] * count - 9.0 * 12.0).abs() < 1e-9
@@ -189,13 +193,13 @@ async fn axes_are_at_their_true_places_and_other_units_keep_the_height() {
 }
 
 #[tokio::test]
-async fn it_is_a_source_like_any_other() {
+async fn it_conforms_as_a_source() {
     check_source(Arc::new(Regridded::open(Sample::over_pressure().source()).await.unwrap())).await;
     let plain = Arc::new(MemorySource::counting("<u2", &[5, 6, 7], &[2, 4, 4]));
     let regridded = Regridded::open(plain.clone()).await.unwrap();
     assert!(
         Arc::ptr_eq(&regridded.describe().await.unwrap(), &plain.dataset()),
-        "nothing to do, nothing done"
+        "an even array stays unchanged"
     );
     check_source(Arc::new(regridded)).await;
 }
@@ -210,7 +214,7 @@ async fn a_coarse_picture_asks_for_coarse_blocks_only() {
 }
 
 #[tokio::test]
-async fn axes_without_common_units_or_an_order_are_drawn_evenly_with_a_sentence() {
+async fn axes_without_common_units_or_an_order_are_drawn_evenly_with_a_note() {
     type Change = fn(&mut ArrayInfo);
     let cases: [(Change, &str); 8] = [
         (
@@ -279,7 +283,7 @@ async fn bounds_of_the_coordinate_are_the_borders_of_the_cells() {
     }
 }
 
-/// A field over rows and columns whose places are given by latitude and longitude.
+/// Field over rows and columns, with two-dimensional latitudes and longitudes.
 fn curvilinear(dtype: &str, place: impl Fn(f64, f64) -> [f64; 2]) -> Sample {
     let (rows, columns) = (30u64, 40u64);
     let mut dataset = one_array(dtype.parse().unwrap(), &[rows, columns], &[8, 16]);
@@ -360,7 +364,7 @@ async fn arrays_that_share_places_get_the_same_grid() {
 }
 
 #[tokio::test]
-async fn places_that_make_no_grid_leave_the_array_by_index_with_a_sentence() {
+async fn coordinates_that_make_no_grid_leave_the_array_by_index_with_a_note() {
     for (place, reason) in [
         ((|_, _| [f64::NAN; 2]) as fn(f64, f64) -> [f64; 2], "no grid"),
         (|_, _| [1.0, 2.0], "no grid"),
@@ -383,9 +387,9 @@ async fn places_that_make_no_grid_leave_the_array_by_index_with_a_sentence() {
 /// Side of a picture, pixels.
 const SIDE: u32 = 400;
 
-/// Rows and columns of a picture in which something is seen, from a camera that looks at the middle of a box of the world with
-/// sides as long as `height`; values from 0.5 to 1 are opaque.
-async fn lit(
+/// Draws a picture of `height` world units from a camera that looks at the center of the volume; returns the rows
+/// and columns of opaque pixels. Values from 0.5 to 1 are opaque.
+async fn opaque_pixels(
     source: Regridded,
     array: &str,
     direction: [f64; 3],
@@ -419,7 +423,7 @@ async fn a_bright_layer_is_seen_at_its_true_height() {
     let bright = |i: u64| if [3, 7].contains(&(i / 192)) { 1.0 } else { 0.0 };
     sample.elements = vec![vec![f32s((0..9 * 192).map(bright))]];
     let regridded = Regridded::open(sample.source()).await.unwrap();
-    let pixels = lit(regridded, "a", [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], 108.0).await;
+    let pixels = opaque_pixels(regridded, "a", [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], 108.0).await;
     let mut rows: Vec<f64> = pixels.iter().map(|[row, _]| *row).collect();
     rows.dedup();
     // The picture is as high as the volume.
@@ -453,7 +457,7 @@ async fn a_patch_of_a_rotated_grid_is_seen_at_its_latitude_and_longitude() {
     let dataset = regridded.describe().await.unwrap();
     let view = View { array: "ocean/sst".into(), ..View::default() };
     let center = volume_of(&view, &dataset).unwrap().bounds().center();
-    let pixels = lit(regridded, "ocean/sst", [0.0, 0.0, -1.0], [0.0, 1.0, 0.0], 80.0).await;
+    let pixels = opaque_pixels(regridded, "ocean/sst", [0.0, 0.0, -1.0], [0.0, 1.0, 0.0], 80.0).await;
     let degree = f64::from(SIDE) / 80.0;
     let half = f64::from(SIDE) / 2.0;
     let places: Vec<[f64; 2]> = pixels

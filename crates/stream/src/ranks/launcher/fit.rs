@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_all_can_have_is_in_proportion() {
+    fn the_affordable_memory_is_in_proportion_to_the_largest_share() {
         assert_eq!(affordable(100, 50, 60), 83);
         assert_eq!(affordable(100, 50, 0), 5000);
         assert_eq!(affordable(usize::MAX, usize::MAX, 1), usize::MAX);

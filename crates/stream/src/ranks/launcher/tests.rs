@@ -1,4 +1,4 @@
-//! Several ranks draw what people look at, on threads: the pictures of one, in one order, and nobody hangs.
+//! Sessions drawn by several ranks on threads: the pictures equal those of one rank, and no rank hangs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,11 @@ use crate::{MIN_MEMORY_BYTES, OutgoingItem, Participant, Session, StillRequest, 
 const SIDE: u64 = 64;
 const SIZE: ImageSize = ImageSize { width: 144, height: 112 };
 const MEMORY: u64 = 4 * MIN_MEMORY_BYTES;
-/// Longest that anything is waited for.
+/// Timeout of waits.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Data of a generation: a fog in one half that hides what lies behind it, and a haze in the other: which only measuring tells.
+/// Data of a generation: an opaque fog in one half that hides what lies behind it, and a transparent haze in the
+/// other half. Only measured work tells them apart.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
 fn source_of(generation: u32) -> (Dataset, Arc<dyn Source>) {
     let value = |i: u64| {
@@ -30,7 +31,7 @@ fn source_of(generation: u32) -> (Dataset, Arc<dyn Source>) {
     };
     let bytes: Vec<u8> = (0..SIDE.pow(3)).map(value).collect();
     let mut dataset = one_array("|u1".parse().unwrap(), &[SIDE; 3], &[16; 3]);
-    // As files do: what is written anew is another data set.
+    // A rewritten file is another data set.
     dataset.id = DatasetId(u128::from(generation) + 1);
     let source = Arc::new(MemorySource::new(dataset.clone(), vec![vec![bytes.into()]]).unwrap());
     (dataset, source)
@@ -40,7 +41,7 @@ fn source() -> (Dataset, Arc<dyn Source>) {
     source_of(0)
 }
 
-/// A session by so many ranks, somebody who looks, and how the others end.
+/// Session by several ranks, with the tasks of the other ranks.
 struct Stage {
     session: Session,
     others: JoinSet<Result<()>>,
@@ -78,7 +79,7 @@ impl Stage {
         self.session.launcher().expect("several ranks")
     }
 
-    /// Ends the session, and with it the others.
+    /// Ends the session, and with it the other ranks.
     async fn end(self) {
         let Self { session, mut others } = self;
         drop(session);
@@ -96,19 +97,20 @@ struct Viewer {
 
 impl Viewer {
     fn change(&mut self, fields: &serde_json::Value, moving: bool) {
-        // Above everything that the session counts by itself.
+        // Higher than the numbers that the session assigns.
         self.seq = self.seq.max(99) + 1;
         let note = json!({"kind": "view", "seq": self.seq, "view": fields, "moving": moving});
         self.participant.note(note.to_string().as_bytes());
     }
 
-    /// Looks from another side.
+    /// Turns the camera.
     fn turn(&mut self, angle: f64, moving: bool) {
         self.change(&json!({"camera": camera_of_turn(angle)}), moving);
     }
 
     async fn take(&mut self) -> OutgoingItem {
-        let out = tokio::time::timeout(PATIENCE, self.participant.next()).await.expect("something comes");
+        let out =
+            tokio::time::timeout(PATIENCE, self.participant.next()).await.expect("an item arrives in time");
         let out = out.expect("an open session");
         match &out.item {
             Item::Frame(info) => {
@@ -121,7 +123,7 @@ impl Viewer {
         out
     }
 
-    /// The exact picture of the newest view, as it travels, and what it shows.
+    /// Receives items until the exact picture of the newest view.
     async fn exact(&mut self) -> OutgoingItem {
         loop {
             let out = self.take().await;
@@ -160,7 +162,7 @@ async fn a_view_that_changes_while_pictures_are_under_way_ends_with_the_picture_
         let mut ada = stage.join();
         ada.exact().await;
         for step in 0..20u32 {
-            // Some views rest, so that a picture in full is under way when the next one comes.
+            // Some views rest, so that a full picture is being drawn when the next change arrives.
             ada.turn(0.15 * f64::from(step), step % 3 != 0);
             tokio::time::sleep(Duration::from_millis(u64::from(step % 4) * 15)).await;
         }
@@ -168,7 +170,7 @@ async fn a_view_that_changes_while_pictures_are_under_way_ends_with_the_picture_
         let out = ada.exact().await;
         let Item::Frame(info) = &out.item else { panic!("a frame") };
         assert_eq!((info.codec, info.seq), (PictureCodec::Png, ada.seq));
-        // The view that is sent back has what the participant did not choose.
+        // The returned view has the fields that the node chose.
         let mut view = ada.view.clone();
         view = view.merged(json!({"camera": camera_of_turn(2.5)}).as_object().unwrap()).unwrap();
         let (image, fidelity) = alone(&view).await;
@@ -191,7 +193,7 @@ fn camera_of_turn(angle: f64) -> serde_json::Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn shares_follow_what_pictures_take() {
+async fn shares_follow_the_measured_work() {
     let stage = begun(4);
     let mut ada = stage.join();
     let steep = json!({"map": "gray", "range": [0, 255], "opacity": [[40, 0.0], [90, 0.005], [170, 0.4], [255, 0.4]]});
@@ -204,16 +206,16 @@ async fn shares_follow_what_pictures_take() {
         ada.exact().await;
     }
     let last = stage.launcher().tree_of(who).expect("shares");
-    assert_ne!(first, last, "the fog hides what was guessed to be work");
+    assert_ne!(first, last, "the fog hides blocks whose work was overestimated");
     let uneven = stage.launcher().imbalance_of(who).expect("measured");
     assert!(uneven <= 1.2, "{uneven}");
     drop(ada);
     stage.end().await;
 }
 
-/// Checks that a participant hears why another rank cannot draw, and that no rank hangs.
+/// Checks that a participant is told why another rank cannot draw, and that no rank hangs.
 #[tokio::test(flavor = "multi_thread")]
-async fn ranks_that_see_other_data_say_so() {
+async fn ranks_with_other_data_report_an_error() {
     let stage = begun_with(3, &source_of(5).1);
     let mut ada = stage.join();
     loop {
@@ -245,9 +247,9 @@ async fn a_view_that_cannot_be_drawn_is_refused_and_the_next_one_is_not() {
     stage.end().await;
 }
 
-/// Two people at once, who leave while pictures are under way: one order of pictures for all.
+/// Checks that two participants may leave while pictures are drawn.
 #[tokio::test(flavor = "multi_thread")]
-async fn people_come_and_go() {
+async fn participants_may_leave_while_pictures_are_drawn() {
     let stage = begun(3);
     let (mut ada, mut bob) = (stage.join(), stage.join());
     ada.exact().await;
@@ -262,13 +264,13 @@ async fn people_come_and_go() {
     drop(bob);
     ada.turn(0.3, false);
     ada.exact().await;
-    assert!(stage.launcher().tree_of(left).is_none(), "whoever left has no shares");
+    assert!(stage.launcher().tree_of(left).is_none(), "a participant who left has no shares");
     drop(ada);
     stage.end().await;
 }
 
 #[tokio::test]
-async fn ranks_have_their_places() {
+async fn rank_0_leads_and_other_ranks_work() {
     let (dataset, source) = source();
     let pair = || threads(2).unwrap();
     let (mut work, mut news) = (pair(), pair());
@@ -292,7 +294,7 @@ async fn ranks_have_their_places() {
 }
 
 #[test]
-fn what_is_lacking_at_several_ranks_is_told_as_of_one() {
+fn missing_blocks_of_several_ranks_are_reported_as_those_of_one() {
     let block_status = |lacking, failed| BlockStatus { wanted: 8, lacking, failed, ..BlockStatus::default() };
     let reason = Error::corrupt("bad");
     let both = BlockStatus { reason: Some(reason.clone()), ..block_status(3, 1) }.and(block_status(5, 0));
@@ -302,9 +304,9 @@ fn what_is_lacking_at_several_ranks_is_told_as_of_one() {
         (5, 1, Some(reason)),
         "8 of 16 is 5 of 10"
     );
-    assert_eq!(block_status(7, 0).within(3).0, 2, "something is there");
-    assert_eq!(block_status(1, 0).within(3).0, 1, "not all is there");
-    assert_eq!(block_status(8, 7).within(5).1.failed, 4, "one is under way somewhere");
+    assert_eq!(block_status(7, 0).within(3).0, 2, "some block is loaded");
+    assert_eq!(block_status(1, 0).within(3).0, 1, "some block is missing");
+    assert_eq!(block_status(8, 7).within(5).1.failed, 4, "one block is in flight");
     assert_eq!(block_status(8, 8).within(5).1.failed, 5);
     assert_eq!(block_status(8, 8).poll_after(), Some(FAILED_POLL_INTERVAL));
     assert_eq!(block_status(0, 0).poll_after(), None);
