@@ -135,7 +135,7 @@ async fn run(command: &Command, process: Option<Arc<mpi::Process>>) -> Result<Ex
 /// Returns the processes of an MPI program, one of which is this one, as ranks that draw together.
 fn ranks(process: Option<Arc<mpi::Process>>) -> Option<RankChannels> {
     process.map(|process| RankChannels {
-        news: Arc::new(process.lane(0)),
+        cancellations: Arc::new(process.lane(0)),
         work: process,
         method: Method::Auto,
     })

@@ -49,8 +49,8 @@ pub async fn run_worker(
     let shared = SharedState::new(dataset, source, resources, View::default(), Arc::new(|_| None));
     let withdrawn = Arc::new(WithdrawnPictures::default());
     let mut listener = JoinSet::new();
-    let (news, heard) = (Arc::clone(&ranks.news), Arc::clone(&withdrawn));
-    listener.spawn_blocking(move || heard.listen(&*news));
+    let (cancellations, pictures) = (Arc::clone(&ranks.cancellations), Arc::clone(&withdrawn));
+    listener.spawn_blocking(move || pictures.listen(&*cancellations));
     let schedule = ranks.schedule()?;
     let worker = Worker { shared: Arc::new(shared), ranks, schedule, views: Arc::default(), withdrawn };
     tokio::select! {
@@ -286,8 +286,8 @@ struct PictureNumbers {
 
 impl WithdrawnPictures {
     /// Receives cancellations until rank 0 ends or is gone.
-    fn listen(&self, news: &dyn Communicator) {
-        while let Ok(message) = broadcast(news, Vec::new()) {
+    fn listen(&self, cancellations: &dyn Communicator) {
+        while let Ok(message) = broadcast(cancellations, Vec::new()) {
             let Ok(number) = message.as_slice().try_into().map(u64::from_le_bytes) else { return };
             let mut pictures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             pictures.newest = pictures.newest.max(number);

@@ -68,8 +68,8 @@ const MIN_PICTURES_BETWEEN_CUTS: u64 = 3;
 pub struct RankChannels {
     /// Channel for all work that the ranks do together.
     pub work: Arc<dyn Communicator>,
-    /// Second channel between the same ranks; its messages can overtake those of `work`.
-    pub news: Arc<dyn Communicator>,
+    /// Channel for cancellations of pictures between the same ranks; its messages can overtake those of `work`.
+    pub cancellations: Arc<dyn Communicator>,
     /// Compositing method; the same at all ranks.
     pub method: Method,
 }
@@ -401,7 +401,7 @@ impl Launcher {
         let drawing = *self.drawing();
         match drawing {
             Some((whose, number)) if whose == who => {
-                broadcast(&*self.ranks.news, number.to_le_bytes().to_vec()).map(drop)
+                broadcast(&*self.ranks.cancellations, number.to_le_bytes().to_vec()).map(drop)
             }
             _ => Ok(()),
         }
@@ -457,7 +457,7 @@ impl Launcher {
 /// Ends the other ranks.
 impl Drop for Launcher {
     fn drop(&mut self) {
-        let ended = self.send_order(&RankOrder::End).and(broadcast(&*self.ranks.news, Vec::new()));
+        let ended = self.send_order(&RankOrder::End).and(broadcast(&*self.ranks.cancellations, Vec::new()));
         if let Err(error) = ended {
             tracing::debug!(%error, "other ranks had ended before");
         }

@@ -54,8 +54,11 @@ impl RankGroup {
         }
         let resources = DrawResources { memory_bytes: resources.memory_bytes / count as u64, ..resources };
         let both = compose::threads(count)?.into_iter().zip(compose::threads(count)?);
-        let mut all =
-            both.map(|(work, news)| RankChannels { work: Arc::new(work), news: Arc::new(news), method });
+        let mut all = both.map(|(work, cancellations)| RankChannels {
+            work: Arc::new(work),
+            cancellations: Arc::new(cancellations),
+            method,
+        });
         let ranks = all.next().ok_or_else(|| Error::internal("there is no rank 0"))?;
         for worker in all {
             workers.spawn(run_worker(Arc::clone(source), resources.clone(), worker));

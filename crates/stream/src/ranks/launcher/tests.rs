@@ -56,8 +56,11 @@ fn begun(count: usize) -> Stage {
 fn begun_with(count: usize, theirs: &Arc<dyn Source>) -> Stage {
     let (dataset, source) = source();
     let mut ranks = threads(count).unwrap().into_iter().zip(threads(count).unwrap());
-    let both =
-        |(work, news)| RankChannels { work: Arc::new(work), news: Arc::new(news), method: Method::Auto };
+    let both = |(work, cancellations)| RankChannels {
+        work: Arc::new(work),
+        cancellations: Arc::new(cancellations),
+        method: Method::Auto,
+    };
     let first = both(ranks.next().unwrap());
     let mut others = JoinSet::new();
     for pair in ranks {
@@ -273,10 +276,10 @@ async fn participants_may_leave_while_pictures_are_drawn() {
 async fn rank_0_leads_and_other_ranks_work() {
     let (dataset, source) = source();
     let pair = || threads(2).unwrap();
-    let (mut work, mut news) = (pair(), pair());
+    let (mut work, mut cancellations) = (pair(), pair());
     let mut last = || RankChannels {
         work: Arc::new(work.pop().unwrap()),
-        news: Arc::new(news.pop().unwrap()),
+        cancellations: Arc::new(cancellations.pop().unwrap()),
         method: Method::Auto,
     };
     let (second, first) = (last(), last());
