@@ -1,5 +1,5 @@
-//! The page of all places where something can wait, compared with the code: every queue is on it, no channel is without a bound,
-//! and the modules and constants that it names exist, with the values that it says.
+//! Page of all places where something can wait, compared with the code: every queue is on it, no channel is unbounded, and the
+//! modules and constants that it names exist, with the values that it states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use super::pages::quoted;
 use super::sources::{assert_none, read, relative, root, rust_texts, with_extension};
 use super::tokens::{group, tokens, without_tests};
 
-/// The page.
+/// Path of the page.
 const PAGE: &str = "docs/queues.md";
 /// Heading above its table of modules and constructs.
-const TABLE: &str = "## Where each queue stands in the code";
+const TABLE: &str = "## Queues in the code";
 
-/// Constructs whose rows are in the table. A channel for one answer (`oneshot`) is none: who waits for it is counted where it
-/// asked.
+/// Constructs that need a row in the table. A channel for one answer (`oneshot`) needs none: the waiting request is listed at its
+/// own place.
 const CONSTRUCTS: &[&str] = &[
     "BinaryHeap",
     "Condvar",
@@ -27,7 +27,7 @@ const CONSTRUCTS: &[&str] = &[
     "sync_channel",
     "watch",
 ];
-/// A channel that takes any number of messages.
+/// Name of a channel that takes any number of messages.
 const UNBOUNDED: &str = "unbounded channel";
 
 /// One module outside of tests.
@@ -39,7 +39,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Whether a name on the page means this module: its crate and the last parts of its path.
+    /// Returns whether a name on the page means this module: its crate and the last parts of its path.
     fn is_meant_by(&self, name: &str) -> bool {
         let mut parts = name.split("::");
         parts.next() == Some(self.crate_name.as_str()) && self.path.ends_with(&parts.collect::<Vec<_>>())
@@ -102,7 +102,7 @@ fn without_imports<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     kept
 }
 
-/// Construct that a token stands for, if it does. A queue that is borrowed from the caller is the caller's.
+/// Returns the construct that a token stands for, if any. A queue that is borrowed from the caller belongs to the caller.
 fn construct(code: &[&str], at: usize, renamed: &BTreeMap<&str, &str>) -> Option<&'static str> {
     let before = |count: usize| at.checked_sub(count).map_or("", |at| code[at]);
     let is_new = code[at + 1..].starts_with(&["::", "new"]);
@@ -132,7 +132,7 @@ fn construct(code: &[&str], at: usize, renamed: &BTreeMap<&str, &str>) -> Option
     }
 }
 
-/// Position behind the types that a call names (`::<u8>`), or the same where it names none.
+/// Returns the position after the type arguments of a call (`::<u8>`), if it has any.
 fn behind_types(code: &[&str], at: usize) -> usize {
     if !code.get(at..).is_some_and(|rest| rest.starts_with(&["::", "<"])) {
         return at;
@@ -141,7 +141,7 @@ fn behind_types(code: &[&str], at: usize) -> usize {
     for end in at + 1..code.len() {
         match code[end] {
             "<" => depth += 1,
-            // Not that of an arrow.
+            // Not the end of an arrow.
             ">" if code[end - 1] != "-" => depth -= 1,
             _ => {}
         }
@@ -160,7 +160,7 @@ fn is_module_name(text: &str) -> bool {
     text.contains("::") && text.split("::").all(is_word) && !CONSTRUCTS.contains(&text)
 }
 
-/// Name and value of a quoted text that says what a constant is.
+/// Splits a quoted text such as `NAME = value` into name and value.
 fn constant(text: &str) -> Option<(&str, &str)> {
     let is_name = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     text.split_once(" = ").filter(|(name, _)| is_name(name))
@@ -217,9 +217,8 @@ fn differences(found: &[(&Source<'_>, &str)], rows: &BTreeSet<(&str, &str)>) -> 
         let meant = found.iter().filter(|(source, known)| *known == construct && source.is_meant_by(module));
         let meant: Vec<String> = meant.map(|(source, _)| source.name()).collect();
         match meant.len() {
-            0 => problems.push(format!(
-                "`{module}` has no `{construct}` that the code shows: it has another name now, or is gone"
-            )),
+            0 => problems
+                .push(format!("`{module}` has no `{construct}` in the code: it was renamed or removed")),
             1 => {}
             _ => problems.push(format!(
                 "`{module}` with a `{construct}` means {}: name the module above it too",
@@ -243,7 +242,7 @@ fn every_queue_is_on_the_page_of_queues() {
 }
 
 #[test]
-fn what_the_page_of_queues_names_is_as_it_says() {
+fn modules_and_constants_on_the_page_of_queues_exist() {
     let texts = rust_texts();
     let sources = sources(&texts);
     let in_web: Vec<_> =
@@ -274,7 +273,7 @@ fn what_the_page_of_queues_names_is_as_it_says() {
 }
 
 #[test]
-fn constructs_are_told_from_what_looks_like_them() {
+fn constructs_are_distinguished_from_similar_code() {
     let of = |text: &str| constructs(&tokens(text)).into_iter().collect::<Vec<_>>();
     assert_eq!(of("use a::{VecDeque, Notify}; fn f(q: &mut VecDeque<u8>, r: &VecDeque<u8>) {}"), [""; 0]);
     assert_eq!(of("struct S { q: Mutex<VecDeque<u8>>, n: Notify }"), ["Notify", "VecDeque"]);
@@ -296,7 +295,7 @@ fn constructs_are_told_from_what_looks_like_them() {
 }
 
 #[test]
-fn a_queue_without_a_row_and_a_row_without_a_queue_are_told() {
+fn a_queue_without_a_row_and_a_row_without_a_queue_are_reported() {
     let source = |path: &[&'static str]| Source {
         crate_name: "a".to_owned(),
         path: path.to_vec(),
