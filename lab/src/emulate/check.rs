@@ -1,7 +1,7 @@
-//! `corridor lab check`: an emulated link against theory, with real packets.
+//! `corridor lab check`: comparison of an emulated link with theory, with real packets.
 //!
-//! Each check makes a link, measures one thing over it, and says what theory expects and how far off it may be. The
-//! tolerances are for a machine that does other things too; counters tell when the emulator itself was too slow.
+//! Each check makes a link, measures one quantity over it, and states the theoretical value and the tolerance. The
+//! tolerances allow for a machine with other load; counters show when the emulator itself was too slow.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use super::spec::Options;
 use super::up::{Engine, Running, up};
 use crate::bench::report::{BenchReport, Better, Case, Link, median};
 
-/// Datagrams, with headers.
+/// Size of a datagram with headers.
 const DATAGRAM_BYTES: usize = 1250;
-/// 100 Mb/s: a rate at which datagrams one by one cost little.
+/// Rate of the link, bytes per second: at 100 Mb/s, sending datagrams one by one takes little processor time.
 const RATE: f64 = 12.5e6;
 /// Share of TCP's packets of 1500 bytes that is payload: IP, TCP and its time stamp take 52.
 const TCP_SHARE: f64 = 1448.0 / 1500.0;
@@ -69,7 +69,7 @@ fn checks() -> Vec<Check> {
     checks
 }
 
-/// Median of round trips; NaN, which fails each check, if nothing came back.
+/// Returns the median of round trips; NaN, which fails each check, if no answer arrived.
 fn median_round_trip(link: &Running, count: u32) -> Result<f64> {
     let mut round_trips = probe::round_trips(link, count, Duration::from_millis(10))?;
     Ok(median(&mut round_trips).unwrap_or(f64::NAN))
@@ -161,7 +161,7 @@ fn tcp_rate(link: &Running) -> Result<f64> {
     probe::transfer(link, 40_000_000).map(|t| if t.is_exact { t.bytes_per_sec } else { f64::NAN })
 }
 
-/// Additional delay of a datagram while others fill the queue.
+/// Measures the additional delay of a datagram while others fill the queue.
 fn full_queue(link: &Running) -> Result<f64> {
     let idle = idle_round_trip(link)?;
     let busy = std::thread::scope(|scope| {

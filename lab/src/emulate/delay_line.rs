@@ -1,4 +1,4 @@
-//! Packets on their way: segments in the order in which they arrive.
+//! Packets in transit: segments in the order of their arrival times.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ pub(super) struct DelayLine {
     bytes: usize,
 }
 
-/// In order of arrival; what arrives at the same time, in the order it was put in.
+/// Segment with its arrival time; segments with equal times keep the order of insertion.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct DueSegment {
     at: Duration,
@@ -29,12 +29,12 @@ struct DueSegment {
 #[derive(Debug)]
 struct DelayedPacket {
     packet: DevicePacket,
-    /// Segments of it that did not leave yet.
+    /// Number of its segments that were not delivered yet.
     waiting: usize,
 }
 
 impl DelayLine {
-    /// Puts in those segments of a packet that arrive, with their times.
+    /// Inserts the segments of a packet that arrive, with their times.
     pub(super) fn put(&mut self, packet: DevicePacket, arrivals: &[(usize, Duration)]) {
         if arrivals.is_empty() {
             return;
@@ -51,17 +51,17 @@ impl DelayLine {
         }
     }
 
-    /// When the next segment arrives.
+    /// Returns the arrival time of the next segment.
     pub(super) fn next_at(&self) -> Option<Duration> {
         self.due.peek().map(|Reverse(entry)| entry.at)
     }
 
-    /// Bytes of the packets in it.
+    /// Returns the number of bytes of all packets.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Hands out what arrives until `now`, successive segments of one packet together.
+    /// Passes the segments that arrive until `now` to `out`, successive ones of a packet together.
     pub(super) fn deliver(
         &mut self,
         now: Duration,
@@ -92,7 +92,7 @@ impl DelayLine {
         self.due.pop().map(|Reverse(entry)| entry)
     }
 
-    /// Whether the next segment that is due is `segment` of the same packet.
+    /// Returns whether the next segment that is due is `segment` of the same packet.
     fn continues(&self, first: &DueSegment, segment: usize, now: Duration) -> bool {
         self.due
             .peek()

@@ -1,13 +1,14 @@
-//! Model of one direction of a link: when a packet arrives, if it does. Pure: time is an argument, chance has a seed.
+//! Model of one direction of a link: computes whether and when a packet arrives. Pure: time is an argument, and random
+//! numbers come from a seed.
 
 use std::time::Duration;
 
 use super::spec::{LaneSpec, LossModel};
 use crate::rng::SeededRng;
 
-/// Idle time that cross traffic is caught up for: a queue that is not full all the time has forgotten what was before.
+/// Longest idle time for which cross traffic is simulated afterwards, seconds: earlier packets have left the queue.
 const CROSS_MEMORY_SECS: f64 = 1.0;
-/// The jitter's random points lie this many jitters apart: slow enough that packets stay in order.
+/// Distance of the random points of the jitter, in jitters: so slow that packets stay in order.
 const JITTER_SPACING: f64 = 10.0;
 
 /// Fate of a packet.
@@ -15,31 +16,31 @@ const JITTER_SPACING: f64 = 10.0;
 pub(super) enum PacketFate {
     /// The queue was full.
     Dropped,
-    /// It was lost behind the bottleneck, whose time it used.
+    /// The packet was lost after the bottleneck, whose time it used.
     Lost,
-    /// It arrives.
+    /// The packet arrives.
     Arrives {
-        /// Time of it.
+        /// Arrival time.
         at: Duration,
-        /// Held back, so that later ones may pass it.
+        /// The packet is delayed, so that later ones may overtake it.
         late: bool,
     },
 }
 
-/// The state of one direction. Times are since the link was made, and do not go back.
+/// State of one direction. Times are since the link was made, and do not decrease.
 #[derive(Debug)]
 pub(super) struct LaneState {
     spec: LaneSpec,
     mtu_bytes: f64,
     rng: SeededRng,
-    /// When the last byte in the queue will have left, seconds.
+    /// Time at which the last byte in the queue will have left, seconds.
     empty_at: f64,
     in_burst: bool,
     jitter: Jitter,
     last_at: Duration,
-    /// When the next packet of the cross traffic comes, seconds.
+    /// Arrival time of the next packet of cross traffic, seconds.
     cross_at: f64,
-    /// Bytes of the cross traffic that found room.
+    /// Bytes of cross traffic that entered the queue.
     cross_bytes: f64,
 }
 
@@ -72,7 +73,7 @@ impl LaneState {
         self.spec = spec;
     }
 
-    /// A packet of `bytes` comes to the link.
+    /// Computes the fate of a packet of `bytes` that reaches the link.
     pub(super) fn pass(&mut self, now: Duration, bytes: usize) -> PacketFate {
         self.cross_until(now);
         let Some(departs) = self.queue(now.as_secs_f64(), bytes as f64) else { return PacketFate::Dropped };
@@ -86,13 +87,13 @@ impl LaneState {
         PacketFate::Arrives { at: in_order + if late { self.spec.late_by } else { Duration::ZERO }, late }
     }
 
-    /// Bytes that wait in front of the bottleneck.
+    /// Returns the bytes in the queue.
     pub(super) fn backlog_bytes(&self, now: Duration) -> f64 {
         let rate = self.spec.rate_bytes_per_sec.unwrap_or(0.0);
         (self.empty_at - now.as_secs_f64()).max(0.0) * rate
     }
 
-    /// When a packet of `bytes` has left, seconds; `None` when it does not fit.
+    /// Adds a packet to the queue; returns the time at which it has left, seconds, or `None` if it does not fit.
     fn queue(&mut self, now: f64, bytes: f64) -> Option<f64> {
         let Some(rate) = self.spec.rate_bytes_per_sec else { return Some(now) };
         let waiting = (self.empty_at - now).max(0.0) * rate;
@@ -114,7 +115,7 @@ impl LaneState {
         }
     }
 
-    /// Other people's packets: full ones, at random times (Poisson), which take their place in the queue.
+    /// Adds the packets of cross traffic until `now` to the queue: full packets at random times (a Poisson process).
     fn cross_until(&mut self, now: Duration) {
         let Some(rate) = self.spec.rate_bytes_per_sec.filter(|_| self.spec.cross > 0.0) else { return };
         let now = now.as_secs_f64();
@@ -129,7 +130,7 @@ impl LaneState {
     }
 }
 
-/// A delay that wanders: straight lines between random points.
+/// Varying delay: linear interpolation between random points.
 #[derive(Debug)]
 struct Jitter {
     most_secs: f64,
@@ -154,7 +155,7 @@ impl Jitter {
         }
         let spacing = JITTER_SPACING * self.most_secs;
         if now >= self.to.0 + spacing {
-            // Idle for longer than a line: begin anew here.
+            // Idle for longer than the distance of points: start again here.
             self.from = (now, self.point(rng));
             self.to = (now + spacing, self.point(rng));
         } else if now >= self.to.0 {
@@ -180,7 +181,7 @@ mod tests {
         LaneState::new(spec.forward, spec.mtu, 7)
     }
 
-    /// Sends `count` packets at `share` of 100 Mb/s: 0.1 ms each at full rate.
+    /// Sends `count` packets at `share` of 100 Mb/s; each takes 0.1 ms at the full rate.
     fn send(lane: &mut LaneState, count: u32, share: f64) -> Vec<PacketFate> {
         let gap = Duration::from_secs_f64(1e-4 / share);
         (0..count).map(|i| lane.pass(gap * i, PACKET)).collect()
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_the_rate_is_dropped_and_the_rest_leaves_at_the_rate() {
+    fn packets_beyond_the_rate_are_dropped_and_the_others_leave_at_the_rate() {
         let mut lane = lane(|_| ());
         let fates = send(&mut lane, 120_000, 1.2);
         // A queue of one product, 200 packets, is filled first.
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_holds_what_it_was_given() {
+    fn a_full_queue_has_the_given_delay() {
         let mut lane = lane(|o| o.queue = "50ms".into());
         send(&mut lane, 20_000, 2.0);
         let now = Duration::from_secs(1);
@@ -242,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_lost_as_often_as_asked() {
+    fn packets_are_lost_with_the_given_probability() {
         let mut lane = lane(|o| o.loss = "1%".into());
         let lost = count(&send(&mut lane, 200_000, 0.5), |f| *f == PacketFate::Lost);
         assert!((lost - 2000.0).abs() < 4.0 * 2000f64.sqrt(), "{lost}");
     }
 
     #[test]
-    fn bursts_have_the_share_and_the_length_asked_for() {
+    fn bursts_have_the_given_share_and_length() {
         let mut lane = lane(|o| o.loss = "0.1%:10%".into());
         let fates = send(&mut lane, 1_000_000, 0.5);
         let lost = count(&fates, |f| *f == PacketFate::Lost);
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_changes_keeps_what_waits_and_its_order() {
+    fn a_changed_link_keeps_queued_packets_and_their_order() {
         let mut lane = lane(|o| (o.rate, o.queue) = ("100mbit".into(), "50ms".into()));
         let before = arrivals(&send(&mut lane, 1_000, 2.0));
         let now = Duration::from_millis(50);
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_that_loses_all_lets_nothing_pass_until_it_is_changed_again() {
+    fn a_lane_with_full_loss_delivers_nothing_until_it_is_changed() {
         let mut lane = lane(|o| o.loss = "100%".into());
         assert_eq!(count(&send(&mut lane, 1_000, 0.5), |f| *f == PacketFate::Lost), 1_000.0);
         lane.change(Duration::from_secs(1), Options::default().parse().expect("a link").forward);
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_wanders_within_its_bounds_and_keeps_the_order() {
+    fn jitter_stays_within_its_bounds_and_keeps_the_order() {
         let mut lane = lane(|o| o.jitter = "5ms".into());
         let fates = send(&mut lane, 50_000, 0.5);
         let at = arrivals(&fates);
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn late_packets_are_passed_by_others() {
+    fn late_packets_are_overtaken_by_others() {
         let mut lane = lane(|o| o.late = "2%:5ms".into());
         let fates = send(&mut lane, 50_000, 0.5);
         let late = count(&fates, |f| matches!(f, PacketFate::Arrives { late: true, .. }));
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_and_cross_traffic_send_too_much_is_dropped() {
+    fn packets_beyond_the_rate_with_cross_traffic_are_dropped() {
         let mut lane = lane(|o| o.cross = "40%".into());
         let fates = send(&mut lane, 200_000, 0.8);
         let ours = count(&fates, |f| *f != PacketFate::Dropped) * PACKET as f64;
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn cross_traffic_after_a_long_pause_costs_no_long_time() {
+    fn cross_traffic_after_a_long_pause_is_computed_quickly() {
         let mut lane = lane(|o| o.cross = "40%".into());
         let fate = lane.pass(Duration::from_secs(1_000_000), PACKET);
         assert!(matches!(fate, PacketFate::Arrives { .. }));

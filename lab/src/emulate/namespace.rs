@@ -1,5 +1,5 @@
-//! Network namespaces: made, entered, emptied and deleted. Uses the `ip` command, as `ip netns` keeps them for
-//! everybody.
+//! Network namespaces: creates, enters and deletes them, and ends their processes. Uses the `ip` command, so that
+//! `ip netns` knows them.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -14,9 +14,9 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 const NETWORK: &str = "10.77.0";
 /// Name of a link's device in its namespace.
 pub const DEVICE: &str = "lab0";
-/// Packets that wait for the emulator: more than it ever leaves unread.
+/// Length of the device's queue, packets: more than the emulator ever leaves unread.
 const DEVICE_QUEUE_PACKETS: &str = "20000";
-/// Programs in a namespace have this long between being asked to end and being ended.
+/// Time between the request to end and the end of the programs in a namespace.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Network namespace of a link; deleted when dropped.
@@ -37,7 +37,7 @@ impl Namespace {
         &self.name
     }
 
-    /// Gives the device its address and size and switches it on. TCP may use `buffer_bytes`.
+    /// Sets the address and MTU of the device and enables it. TCP may use `buffer_bytes`.
     pub(super) fn configure(&self, host: u8, mtu: u32, buffer_bytes: u64) -> Result<()> {
         let ip = |arguments: &[&str]| command("ip", &[&["-n", &self.name], arguments].concat());
         self.inside(|| configure_kernel(buffer_bytes))??;
@@ -46,10 +46,10 @@ impl Namespace {
         ip(&["link", "set", DEVICE, "mtu", &mtu.to_string(), "txqueuelen", DEVICE_QUEUE_PACKETS, "up"])
     }
 
-    /// Runs `work` on a thread in the namespace: what it opens there stays there.
+    /// Runs `work` on a thread in the namespace; sockets that it opens belong to the namespace.
     ///
     /// # Errors
-    /// When the namespace cannot be entered.
+    /// Those of entering the namespace.
     pub(super) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         let name = &self.name;
         let enter = || {
@@ -75,7 +75,7 @@ impl Drop for Namespace {
     }
 }
 
-/// Ends what runs in the namespace and deletes it, if it is there.
+/// Ends the processes in a namespace and deletes it, if it exists.
 pub(super) fn delete(name: &str) {
     if !exists(name) {
         return;
@@ -111,13 +111,13 @@ fn pids(name: &str) -> Vec<Pid> {
         .collect()
 }
 
-/// The address of a host of a link.
+/// Returns the address of a host of a link.
 #[must_use]
 pub fn address(host: u8) -> String {
     format!("{NETWORK}.{host}")
 }
 
-/// Settings of the calling thread's namespace.
+/// Configures the kernel in the namespace of the calling thread.
 fn configure_kernel(buffer_bytes: u64) -> Result<()> {
     let write = |setting: &str, value: &str| {
         std::fs::write(format!("/proc/sys/net/{setting}"), value)
@@ -126,7 +126,7 @@ fn configure_kernel(buffer_bytes: u64) -> Result<()> {
     let buffers = format!("4096 131072 {buffer_bytes}");
     write("ipv4/tcp_rmem", &buffers)?;
     write("ipv4/tcp_wmem", &buffers)?;
-    // A measurement must not depend on the one before.
+    // A measurement must not depend on earlier ones.
     write("ipv4/tcp_no_metrics_save", "1")?;
     if std::path::Path::new("/proc/sys/net/ipv6").exists() {
         write("ipv6/conf/all/disable_ipv6", "1")?;
@@ -138,7 +138,7 @@ fn configure_kernel(buffer_bytes: u64) -> Result<()> {
 /// Runs a command of the system.
 ///
 /// # Errors
-/// `NotFound` when it is not installed, else what it said.
+/// `NotFound` if it is not installed; otherwise an error with its output.
 pub(super) fn command(program: &str, arguments: &[&str]) -> Result<()> {
     let out = Command::new(program).args(arguments).output().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {

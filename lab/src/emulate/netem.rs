@@ -1,14 +1,14 @@
-//! The other engine: a veth pair with the kernel's own emulator (netem) on both ends, where the kernel has it.
+//! Alternative engine: a veth pair with the emulator of the kernel (netem) at both ends, where the kernel has it.
 //!
-//! It knows rate, queue, delay and loss. It reorders where it jitters, sends late packets early, and has no cross
-//! traffic: links that ask for these are for TUN devices.
+//! It supports rate, queue, delay and loss. Its jitter reorders packets, its late packets arrive early, and it has no
+//! cross traffic: links with these properties need TUN devices.
 
 use array::{Error, Result};
 
 use super::namespace::{DEVICE, Namespace, command};
 use super::spec::{LaneSpec, LinkSpec, LossModel};
 
-/// Whether the kernel has netem; tried on a device of `namespace` that nobody uses.
+/// Returns whether the kernel has netem; tries it on an unused device of `namespace`.
 pub(super) fn is_there(namespace: &Namespace) -> bool {
     let tc = |verb| {
         command("tc", &["-n", namespace.name(), "qdisc", verb, "dev", "lo", "root", "netem", "delay", "1ms"])
@@ -16,7 +16,7 @@ pub(super) fn is_there(namespace: &Namespace) -> bool {
     tc("add").and_then(|()| tc("delete")).is_ok()
 }
 
-/// Reason why the kernel's emulator cannot do a link, if it cannot.
+/// Returns the reason why netem cannot emulate a link, if it cannot.
 pub(super) fn refusal(spec: &LinkSpec) -> Option<&'static str> {
     let any = |asks: fn(&LaneSpec) -> bool| asks(&spec.forward) || asks(&spec.backward);
     if any(|lane| !lane.jitter.is_zero()) {
@@ -32,15 +32,13 @@ pub(super) fn refusal(spec: &LinkSpec) -> Option<&'static str> {
     }
 }
 
-/// Joins the two namespaces.
+/// Connects the two namespaces.
 ///
 /// # Errors
 /// Those of `ip` and `tc`.
 pub(super) fn join(a: &Namespace, b: &Namespace, spec: &LinkSpec) -> Result<()> {
     if let Some(why) = refusal(spec) {
-        return Err(Error::unsupported(format!(
-            "expected a link that netem can do, found one it cannot: {why}"
-        )));
+        return Err(Error::unsupported(format!("netem cannot emulate this link: {why}; use `--engine tun`")));
     }
     pair(a, b)?;
     for (namespace, lane, seed) in [(a, &spec.forward, spec.seed), (b, &spec.backward, spec.seed + 1)] {
@@ -54,10 +52,10 @@ pub(super) fn join(a: &Namespace, b: &Namespace, spec: &LinkSpec) -> Result<()> 
     Ok(())
 }
 
-/// Joins the two namespaces by a veth pair that delays and limits nothing.
+/// Connects the two namespaces by a veth pair without delay and limits.
 ///
 /// # Errors
-/// `Unsupported` for a link that is anything but that; those of `ip` and `ethtool`.
+/// `Unsupported` for a link with other properties; those of `ip` and `ethtool`.
 pub(super) fn join_plainly(a: &Namespace, b: &Namespace, spec: &LinkSpec) -> Result<()> {
     let is_plain = |lane: &LaneSpec| {
         lane.rate_bytes_per_sec.is_none()
@@ -72,7 +70,7 @@ pub(super) fn join_plainly(a: &Namespace, b: &Namespace, spec: &LinkSpec) -> Res
     }
     pair(a, b)?;
     for namespace in [a, b] {
-        // A device of one's own cuts super-packets at its end; this one would hand them over whole.
+        // A network card splits super-packets; a veth pair would deliver them whole.
         let features = ["tso", "off", "tx-udp-segmentation", "off"];
         let own = ["netns", "exec", namespace.name(), "ethtool", "-K", DEVICE];
         command("ip", &[&own[..], &features].concat())
@@ -81,16 +79,16 @@ pub(super) fn join_plainly(a: &Namespace, b: &Namespace, spec: &LinkSpec) -> Res
     Ok(())
 }
 
-/// A veth pair.
+/// Creates a veth pair.
 fn pair(a: &Namespace, b: &Namespace) -> Result<()> {
     let ends = ["netns", a.name(), "type", "veth", "peer", "name", DEVICE, "netns", b.name()];
     command("ip", &[&["link", "add", DEVICE][..], &ends].concat())
 }
 
-/// Arguments of netem for one direction.
+/// Returns the arguments of netem for one direction.
 fn arguments(lane: &LaneSpec, mtu: u32, seed: u64) -> Vec<String> {
     let rate = lane.rate_bytes_per_sec.unwrap_or(0.0);
-    // Its limit counts packets, and also those that are on their way.
+    // Its limit counts packets, including those in transit.
     let held = rate.mul_add(lane.delay.as_secs_f64(), lane.queue_bytes) / f64::from(mtu);
     let limit = if rate > 0.0 { held.ceil().max(1.0) } else { 1e6 };
     let mut said = vec!["limit".to_owned(), format!("{limit:.0}")];
@@ -119,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn netem_is_told_of_rate_queue_delay_and_loss() {
+    fn netem_gets_rate_queue_delay_and_loss() {
         let link = Options {
             rate: "100mbit".into(),
             rtt: "30ms".into(),
@@ -128,19 +126,19 @@ mod tests {
             ..Options::default()
         };
         let said = arguments(&link.parse().unwrap().forward, 1500, 7).join(" ");
-        // 375,000 bytes of queue and 187,500 on their way.
+        // 375,000 bytes in the queue and 187,500 in transit.
         assert_eq!(said, "limit 375 delay 15000us loss random 0.5% rate 100000000bit seed 7");
     }
 
     #[test]
-    fn bursts_become_its_own_model_and_no_rate_no_limit() {
+    fn bursts_use_the_gilbert_model_and_links_without_rate_have_no_limit() {
         let link = Options { rate: "none".into(), loss: "0.25%:50%".into(), ..Options::default() };
         let said = arguments(&link.parse().unwrap().forward, 1500, 7).join(" ");
         assert_eq!(said, "limit 1000000 delay 10000us loss gemodel 0.25% 50% seed 7");
     }
 
     #[test]
-    fn what_it_cannot_do_is_refused_with_the_reason() {
+    fn unsupported_properties_are_refused_with_the_reason() {
         let refused = |change: fn(&mut Options)| {
             let mut options = Options::default();
             change(&mut options);

@@ -1,9 +1,9 @@
-//! Packets as a TUN device with offload gives and takes them: a virtio header, then IP; TCP in super-packets of up to
-//! 64 KB, of which each segment has its own fate on the link.
+//! Packets as a TUN device with offload reads and writes them: a virtio header, then IP; TCP in super-packets of up to
+//! 64 KB, whose segments are lost or delayed one by one.
 //!
 //! A super-packet is kept whole. Segments of it that arrive together leave together, under a new header, as a network
 //! card presents them. Layout: virtio 1.2 section 5.1.6.1 (the first 10 bytes), RFC 791, RFC 9293. Packets come from
-//! this machine's kernel, yet nothing here trusts their lengths.
+//! the kernel of this machine, but their lengths are checked.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -31,13 +31,13 @@ pub(super) struct DevicePacket {
     bytes: Vec<u8>,
     /// Bytes of the headers of IP and TCP together, where there are segments.
     header_bytes: usize,
-    /// Payload per segment; 0 where the packet is one.
+    /// Payload per segment; 0 for a packet of one segment.
     segment_bytes: usize,
     segments: usize,
 }
 
 impl DevicePacket {
-    /// Reads a packet that a device gave; `None` when it is no IPv4 packet or contradicts itself.
+    /// Parses a packet of a device; `None` if it is not IPv4 or is inconsistent.
     pub(super) fn parse(bytes: Vec<u8>) -> Option<Self> {
         let ip = bytes.get(VIRTIO_BYTES..)?;
         let header = usize::from(*ip.first()? & 0x0F) * 4;
@@ -61,12 +61,12 @@ impl DevicePacket {
         }
     }
 
-    /// Number of packets on the link.
+    /// Returns the number of packets on the link.
     pub(super) fn segments(&self) -> usize {
         self.segments
     }
 
-    /// IP bytes of a segment.
+    /// Returns the IP bytes of a segment.
     pub(super) fn bytes_of(&self, segment: usize) -> usize {
         if self.segments == 1 {
             return self.bytes.len() - VIRTIO_BYTES;
@@ -74,24 +74,24 @@ impl DevicePacket {
         self.header_bytes + self.payload(segment..segment + 1).len()
     }
 
-    /// Last byte of the IPv4 address it goes to.
+    /// Returns the last byte of the destination address.
     pub(super) fn destination_host(&self) -> u8 {
         self.bytes[VIRTIO_BYTES + 19]
     }
 
-    /// Bytes it takes in memory.
+    /// Returns its size in memory, bytes.
     pub(super) fn size_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Range of the payload of some segments in the packet.
+    /// Returns the range of the payload of some segments in the packet.
     fn payload(&self, segments: Range<usize>) -> Range<usize> {
         let begin = VIRTIO_BYTES + self.header_bytes;
         let at = |segment: usize| (begin + segment * self.segment_bytes).min(self.bytes.len());
         at(segments.start)..at(segments.end)
     }
 
-    /// Gives some successive segments, as one packet, to `write`.
+    /// Passes some successive segments, as one packet, to `write`.
     pub(super) fn emit<T>(&self, segments: Range<usize>, write: impl FnOnce(&[IoSlice<'_>]) -> T) -> T {
         if segments.len() == self.segments {
             return write(&[IoSlice::new(&self.bytes)]);
@@ -104,7 +104,7 @@ impl DevicePacket {
         write(&[IoSlice::new(header), IoSlice::new(payload)])
     }
 
-    /// Makes the header of the whole that of some segments.
+    /// Changes the header of the whole packet to that of some segments.
     fn rewrite(&self, header: &mut [u8], segments: &Range<usize>, payload_bytes: usize) {
         let (virtio, ip) = header.split_at_mut(VIRTIO_BYTES);
         if payload_bytes <= self.segment_bytes {
@@ -136,7 +136,7 @@ impl DevicePacket {
     }
 }
 
-/// Value that a device expects in the checksum field of TCP that it is to fill in: the sum over the pseudo header.
+/// Returns the value that a device expects in the TCP checksum field before it completes it: the sum of the pseudo header.
 fn pseudo_header_sum(ip: &[u8], tcp_bytes: u16) -> u16 {
     let mut pseudo = [0; 12];
     pseudo[..8].copy_from_slice(&ip[12..20]);
@@ -145,7 +145,7 @@ fn pseudo_header_sum(ip: &[u8], tcp_bytes: u16) -> u16 {
     sum(&pseudo)
 }
 
-/// The Internet checksum's sum (RFC 1071), not complemented. `bytes` is even.
+/// Returns the sum of the Internet checksum (RFC 1071), not complemented. The length of `bytes` is even.
 fn sum(bytes: &[u8]) -> u16 {
     let total: u32 =
         bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_continue_each_other_under_right_headers() {
+    fn segments_have_consecutive_headers() {
         let whole = super_packet(10_000);
         let packet = DevicePacket::parse(whole.clone()).unwrap();
         let mut payload = Vec::new();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_packet() {
+    fn inconsistent_packets_are_rejected() {
         assert!(DevicePacket::parse(vec![]).is_none());
         assert!(DevicePacket::parse(vec![0; VIRTIO_BYTES]).is_none());
         let broken = |change: fn(&mut Vec<u8>)| {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_anywhere_nothing_panics() {
+    fn truncated_packets_cause_no_panic() {
         let whole = super_packet(5000);
         for end in 0..200 {
             if let Some(packet) = DevicePacket::parse(whole[..end].to_vec()) {

@@ -1,5 +1,5 @@
-//! Small programs that talk over a link to find out what it is like: echo, a stream of numbered datagrams, a TCP
-//! transfer. Blocking, on threads in the namespaces.
+//! Probes that measure a link: echo, a stream of numbered datagrams, a TCP transfer. Blocking, on threads in the
+//! namespaces.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -15,9 +15,9 @@ use super::up::Running;
 const ECHO_PORT: u16 = 7007;
 const SINK_PORT: u16 = 7009;
 const STREAM_PORT: u16 = 7011;
-/// Silence after which nothing more is expected.
+/// Silence after which no further packet is expected.
 const SILENCE: Duration = Duration::from_secs(1);
-/// Head start of the side that begins, until the other begins.
+/// Time by which one side starts before the other.
 const HEAD_START: Duration = Duration::from_millis(100);
 const RECEIVE_BUFFER_BYTES: usize = 64 << 20;
 const IP_AND_UDP_BYTES: usize = 28;
@@ -35,12 +35,12 @@ fn at(link: &Running, port: u16) -> SocketAddr {
 fn udp(port: u16) -> std::io::Result<UdpSocket> {
     let socket = UdpSocket::bind(("0.0.0.0", port))?;
     socket.set_read_timeout(Some(SILENCE))?;
-    // What a busy receiver leaves waiting was not lost on the link.
+    // Packets that wait for a busy receiver were not lost on the link.
     set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER_BYTES)?;
     Ok(socket)
 }
 
-/// Runs one side in a and the other in b; b begins first.
+/// Runs one side in namespace a and the other in b, which starts first.
 fn both<A: Send, B: Send>(
     link: &Running,
     in_a: impl FnOnce() -> std::io::Result<A> + Send,
@@ -58,7 +58,7 @@ fn both<A: Send, B: Send>(
     })
 }
 
-/// Round trips, seconds, of `count` small datagrams one after the other, `gap` apart. Lost ones are left out.
+/// Measures the round trips of `count` small datagrams one after another, `gap` apart, in seconds. Lost ones are left out.
 pub(super) fn round_trips(link: &Running, count: u32, gap: Duration) -> Result<Vec<f64>> {
     let done = AtomicBool::new(false);
     let to = at(link, ECHO_PORT);
@@ -89,7 +89,7 @@ fn ask(to: SocketAddr, count: u32, gap: Duration) -> std::io::Result<Vec<f64>> {
         let sent = clock();
         socket.send(&number.to_le_bytes())?;
         let mut answer = [0; 64];
-        // An answer to an earlier one that was given up is not this one's.
+        // Answers to earlier datagrams are ignored.
         while let Ok(size) = socket.recv(&mut answer) {
             if answer[..size] == number.to_le_bytes() {
                 round_trips.push(sent.elapsed().as_secs_f64());
@@ -101,8 +101,8 @@ fn ask(to: SocketAddr, count: u32, gap: Duration) -> std::io::Result<Vec<f64>> {
     Ok(round_trips)
 }
 
-/// Sends `count` numbered datagrams that are `bytes` long with their headers, evenly at `bytes_per_sec`, and gives the
-/// numbers in the order in which they arrived.
+/// Sends `count` numbered datagrams of `bytes` with their headers, evenly at `bytes_per_sec`; returns the numbers in
+/// order of arrival.
 pub(super) fn datagrams(link: &Running, bytes: usize, bytes_per_sec: f64, count: u64) -> Result<Vec<u64>> {
     let to = at(link, SINK_PORT);
     let send = || {
@@ -123,7 +123,7 @@ pub(super) fn datagrams(link: &Running, bytes: usize, bytes_per_sec: f64, count:
         let mut buffer = vec![0; bytes];
         let mut numbers = Vec::new();
         let start = clock();
-        // Until nothing comes any more; the first may take long.
+        // Ends after a silence; the first datagram may take longer.
         while numbers.is_empty() && start.elapsed() < 10 * SILENCE || !numbers.is_empty() {
             match socket.recv(&mut buffer) {
                 Ok(size) if size >= 8 => numbers.push(number_in(&buffer)),
@@ -148,7 +148,7 @@ pub(super) struct TcpTransfer {
     /// Bytes per second between the first and the last byte that arrived, without the first quarter, in which TCP
     /// starts.
     pub(super) bytes_per_sec: f64,
-    /// Every byte arrived, in order, as it was sent.
+    /// True if every byte arrived correctly and in order.
     pub(super) is_exact: bool,
 }
 
@@ -164,7 +164,7 @@ pub(super) fn transfer(link: &Running, bytes: usize) -> Result<TcpTransfer> {
             sent += piece.len();
         }
         stream.shutdown(std::net::Shutdown::Write)?;
-        // Until the other side has all of it.
+        // Waits until the other side has received everything.
         stream.read_to_end(&mut Vec::new()).map(|_| ())
     };
     let receive = || {
@@ -190,7 +190,7 @@ pub(super) fn transfer(link: &Running, bytes: usize) -> Result<TcpTransfer> {
     both(link, send, receive).map(|((), transfer)| transfer)
 }
 
-/// Bytes that a shift, a loss or a doubling would show in.
+/// Returns the byte at a position, such that shifted, lost or repeated bytes are detected.
 fn byte_at(position: usize) -> u8 {
     let mixed = (position as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 56) as u8

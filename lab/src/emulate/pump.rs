@@ -1,5 +1,5 @@
-//! One direction of a running link: a thread that reads packets from one side's devices, asks the [`LaneState`] what becomes
-//! of them, and gives them to the other side's devices when their time has come.
+//! One direction of a running link: a thread that reads packets from one side's devices, asks the [`LaneState`] for their
+//! fate, and writes them to the other side's devices at their arrival times.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,21 +16,21 @@ use super::spec::{LaneSpec, MAX_LANE_BYTES};
 use super::stats::{Live, add};
 use super::tun::{Tun, raise_priority};
 
-/// Packets read from a device before others have their turn.
+/// Packets read from a device before the next device is read.
 const BATCH: usize = 64;
-/// While packets come, one round is made this often: fewer wake-ups, and segments that arrive together leave together.
+/// Period of rounds while packets arrive: fewer wake-ups, and segments that arrive together are written together.
 const TICK: Duration = Duration::from_micros(100);
-/// Packets arrive up to this much early, so that they are in time on average.
+/// Most that packets are delivered early, so that they are in time on average.
 const EARLY: Duration = Duration::from_micros(50);
-/// A thread looks at least this often whether it is to end.
+/// Longest time between checks whether the thread has to end.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
-/// Later than this counts as delayed.
+/// Lateness from which a packet counts as delayed.
 const MUCH_LATER: Duration = Duration::from_millis(1);
 
-/// One direction.
+/// One direction of a running link.
 pub(super) struct Pump {
     pub(super) lane: LaneState,
-    /// Properties that the lane is to take on; none while nothing changes.
+    /// New properties of the lane that were not applied yet.
     pub(super) change: Arc<Mutex<Option<LaneSpec>>>,
     /// Devices of the side that sends.
     pub(super) from: Vec<Arc<Tun>>,
@@ -52,10 +52,10 @@ struct PumpState {
 }
 
 impl Pump {
-    /// Runs until it is to end.
+    /// Runs until it is told to end.
     ///
     /// # Errors
-    /// When a device is gone.
+    /// Those of a device that no longer exists.
     #[expect(clippy::disallowed_methods, reason = "the edge: real packets in real time")]
     pub(super) fn run(self) -> Result<()> {
         raise_priority();
@@ -83,7 +83,7 @@ impl PumpState {
         }
     }
 
-    /// Takes what the sending side has; true when there was something.
+    /// Reads packets of the sending side; returns true if there were any.
     fn take(&mut self) -> Result<bool> {
         let mut has_taken = false;
         for device in 0..self.pump.from.len() {
@@ -128,7 +128,7 @@ impl PumpState {
         let pump = &self.pump;
         let out = |packet: &DevicePacket, segments: std::ops::Range<usize>, at: Duration| {
             let host = usize::from(packet.destination_host().saturating_sub(pump.first_host));
-            // One host alone may have other addresses too.
+            // A single host may have other addresses too.
             let device = if let [only] = &pump.to[..] { Some(only) } else { pump.to.get(host) };
             let taken =
                 device.is_some_and(|device| packet.emit(segments.clone(), |parts| device.write(parts)));
@@ -143,7 +143,7 @@ impl PumpState {
         self.line.deliver(now + EARLY, out);
     }
 
-    /// Waits for the next arrival or, when none came just now, for the next packet.
+    /// Waits for the next arrival or, if no packet was read just now, for the next packet.
     fn wait(&self, has_taken: bool) -> Result<()> {
         let now = self.start.elapsed();
         let until_next = self.line.next_at().map_or(LONGEST_WAIT, |at| at.saturating_sub(now + EARLY));

@@ -1,19 +1,19 @@
-//! Properties of a link, and the notation in which people write them: `1gbit`, `150ms`, `0.1%`, `0.5bdp`. No I/O.
+//! Properties of a link, and their notation on the command line: `1gbit`, `150ms`, `0.1%`, `0.5bdp`. No I/O.
 
 use std::time::Duration;
 
 use array::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Queues are never shorter than this many packets.
+/// Length of the shortest queue, packets.
 const LEAST_QUEUE_PACKETS: f64 = 64.0;
 /// Queue of a link without delay, seconds at its rate: a few packets of buffer, as switches have.
 const QUEUE_WITHOUT_DELAY_SECS: f64 = 0.005;
-/// Delay and queue together hold at most this many bytes per direction; more is refused when the link is made.
+/// Most bytes in transit and in the queue per direction; a link that would need more is refused.
 pub(super) const MAX_LANE_BYTES: f64 = 2e9;
 const SMALLEST_MTU: u32 = 576;
 const LARGEST_MTU: u32 = 65_000;
-/// Hosts that side b may have.
+/// Most hosts on side b.
 pub(super) const MAX_HOSTS: u8 = 16;
 
 /// A link, both directions.
@@ -27,37 +27,37 @@ pub struct LinkSpec {
     pub mtu: u32,
     /// Hosts on side b, which share the link.
     pub hosts: u8,
-    /// Equal seeds, equal losses.
+    /// Seed of the random numbers: equal seeds give equal losses.
     pub seed: u64,
 }
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaneSpec {
-    /// Bytes of IP per second; `None` does not limit.
+    /// Bytes of IP per second; `None` for no limit.
     pub rate_bytes_per_sec: Option<f64>,
-    /// One way, without queue and jitter.
+    /// One-way delay without queue and jitter.
     pub delay: Duration,
-    /// The delay wanders within plus or minus this much, without reordering.
+    /// Largest deviation of the delay, which varies without reordering.
     pub jitter: Duration,
-    /// Room in front of the bottleneck, bytes; what does not fit is dropped.
+    /// Size of the queue before the bottleneck, bytes; packets that do not fit are dropped.
     pub queue_bytes: f64,
-    /// Random loss behind the bottleneck.
+    /// Random loss after the bottleneck.
     pub loss: LossModel,
-    /// Share of packets that come later than those behind them, 0 to 1.
+    /// Share of packets that are delayed and overtaken by later ones, 0 to 1.
     pub late: f64,
     /// Additional delay of those packets.
     pub late_by: Duration,
-    /// Share of the rate that other people's packets take, 0 to 1.
+    /// Share of the rate that cross traffic takes, 0 to 1.
     pub cross: f64,
 }
 
 /// Model of random losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossModel {
-    /// Each by itself with this probability.
+    /// Independent losses with this probability.
     Each(f64),
-    /// In bursts (Gilbert 1960): a burst begins with probability `begins` per packet that arrives and ends with
+    /// Losses in bursts (Gilbert 1960): a burst begins with probability `begins` per packet that arrives and ends with
     /// probability `ends` per packet that is lost. Mean length 1/`ends`, share `begins`/(`begins` + `ends`).
     Bursts {
         /// Probability that a burst begins.
@@ -68,7 +68,7 @@ pub enum LossModel {
 }
 
 impl LossModel {
-    /// Share of packets that are lost, 0 to 1.
+    /// Returns the share of packets that are lost, 0 to 1.
     #[must_use]
     pub fn share(self) -> f64 {
         match self {
@@ -78,26 +78,26 @@ impl LossModel {
     }
 }
 
-/// A link as written on a command line. Where both directions may differ, `X/Y` gives X from a to b and Y back.
+/// Options of a link, as on the command line. Where directions may differ, `X/Y` means X from a to b and Y from b to a.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// Such as `1gbit`, `100mbit/10mbit`, `none`.
+    /// Rate, such as `1gbit`, `100mbit/10mbit`, `none`.
     pub rate: String,
     /// Round trip without queue, such as `150ms`; half of it each way.
     pub rtt: String,
-    /// Such as `2ms`.
+    /// Largest deviation of the delay, such as `2ms`.
     pub jitter: String,
-    /// Such as `1bdp`, `200ms`, `2MB`: products of rate and round trip, time at the rate, or bytes.
+    /// Size of the queue, such as `1bdp`, `200ms`, `2MB`: in bandwidth-delay products, time at the rate, or bytes.
     pub queue: String,
-    /// Such as `0.1%`, or `0.1%:10%` for bursts that begin and end with these probabilities.
+    /// Loss, such as `0.1%`, or `0.1%:10%` for bursts that begin and end with these probabilities.
     pub loss: String,
-    /// Share and time, such as `1%:5ms`.
+    /// Share of late packets and their additional delay, such as `1%:5ms`.
     pub late: String,
-    /// Such as `30%`.
+    /// Share of the rate that cross traffic takes, such as `30%`.
     pub cross: String,
-    /// Bytes.
+    /// Largest IP packet, bytes.
     pub mtu: u32,
-    /// On side b.
+    /// Number of hosts on side b.
     pub hosts: u8,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -140,7 +140,7 @@ pub struct Change {
 }
 
 impl Options {
-    /// Options of the link after a change.
+    /// Returns the options of the link after a change.
     #[must_use]
     pub fn changed(&self, change: &Change) -> Self {
         let of = |new: &Option<String>, old: &String| new.as_ref().unwrap_or(old).clone();
@@ -159,7 +159,7 @@ impl Options {
     /// Parses the properties of the link.
     ///
     /// # Errors
-    /// `Invalid`, naming the option, for what is not understood, contradicts itself or would need too much memory.
+    /// `Invalid`, with the name of the option, for values that are not understood, contradictory or would need too much memory.
     pub fn parse(&self) -> Result<LinkSpec> {
         if !(SMALLEST_MTU..=LARGEST_MTU).contains(&self.mtu) || !(1..=MAX_HOSTS).contains(&self.hosts) {
             return Err(Error::invalid(format!(
@@ -209,7 +209,7 @@ impl LaneSpec {
             )));
         }
         if self.cross >= 1.0 || (self.cross > 0.0 && self.rate_bytes_per_sec.is_none()) {
-            return Err(Error::invalid("expected --cross below 100 %, and a --rate that it is a share of"));
+            return Err(Error::invalid("--cross must be below 100 % and needs a --rate"));
         }
         let holds = self.rate_bytes_per_sec.map_or(0.0, |rate| {
             let longest = self.delay + self.jitter + self.late_by;
@@ -225,9 +225,9 @@ impl LaneSpec {
     }
 }
 
-/// The part of `X/Y` that is meant for a side.
+/// Returns the part of `X/Y` for a side.
 fn side_of(text: &str, side: usize) -> &str {
-    // The stroke of `100Mb/s` parts nothing.
+    // The slash of `100Mb/s` is part of the unit.
     let ends = |at: &usize| !text[at + 1..].starts_with('s');
     match text.match_indices('/').map(|(at, _)| at).find(ends) {
         Some(at) => {
@@ -252,12 +252,12 @@ fn named<T>(option: &str, text: &str, parse: impl FnOnce(&str) -> Option<T>) -> 
     };
     parse(text.trim()).ok_or_else(|| {
         Error::invalid(format!(
-            "expected such as {such} for {option}, found `{text}`; see corridor lab up --help"
+            "expected a value such as {such} for {option}, found `{text}`; see corridor lab up --help"
         ))
     })
 }
 
-/// A number that is finite and not negative, and the unit behind it.
+/// Splits a text into a finite, non-negative number and its unit.
 fn quantity(text: &str) -> Option<(f64, &str)> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -317,7 +317,7 @@ fn late(text: &str) -> Option<(f64, Duration)> {
     Some((share(part)?, duration(by)?))
 }
 
-/// Bytes of a queue in front of `rate` bytes per second.
+/// Returns the size of a queue before a bottleneck of `rate` bytes per second.
 fn queue(text: &str, rate: f64, rtt: Duration) -> Option<f64> {
     let (number, unit) = quantity(text)?;
     match unit {
@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_write_is_understood() {
+    fn options_are_parsed() {
         let link = Options {
             rate: "1Gb/s/100mbit".into(),
             rtt: "150ms".into(),
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_names_the_option() {
+    fn errors_name_the_option() {
         let with = |change: fn(&mut Options)| {
             let mut options = Options::default();
             change(&mut options);

@@ -16,30 +16,31 @@ pub struct LinkStats {
 /// Counters of one direction. Packets are those on the link, of at most the MTU; bytes are those of IP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionStats {
-    /// Packets that came to the link.
+    /// Packets that reached the link.
     pub packets_in: u64,
-    /// Their bytes.
+    /// Bytes of the packets that reached the link.
     pub bytes_in: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped because the queue was full.
     pub packets_dropped: u64,
-    /// Packets lost behind the bottleneck.
+    /// Packets lost after the bottleneck.
     pub packets_lost: u64,
-    /// Packets held back, so that later ones pass them.
+    /// Packets that were delayed, so that later ones overtake them.
     pub packets_late: u64,
     /// Packets that arrived.
     pub packets_out: u64,
-    /// Their bytes.
+    /// Bytes of the packets that arrived.
     pub bytes_out: u64,
     /// Packets that the emulator itself could not handle: no IPv4, no memory, refused by the device. Discard a
     /// measurement in which there are many.
     pub packets_failed: u64,
-    /// Packets delivered more than 1 ms after their time, because the machine was busy. As above.
+    /// Packets delivered more than 1 ms after their time, because the machine was busy. Discard a
+    /// measurement in which there are many.
     pub packets_delayed: u64,
-    /// Most bytes that waited in front of the bottleneck.
+    /// Largest size of the queue, bytes.
     pub most_queued_bytes: u64,
 }
 
-/// Counters that a thread counts and others read.
+/// Counters that one thread increments and others read.
 #[derive(Debug, Default)]
 pub(super) struct Live {
     pub(super) packets_in: AtomicU64,

@@ -1,4 +1,4 @@
-//! A TUN device with TCP segmentation offload, and priority for the threads that serve it. `unsafe` for three ioctls
+//! TUN device with TCP segmentation offload, and priority for the threads that serve it. `unsafe` for three ioctls
 //! and one system call that no library in use offers.
 #![expect(unsafe_code, reason = "ioctl and sched_setscheduler; each use says why it is sound")]
 
@@ -13,12 +13,12 @@ use rustix::ioctl::{IntegerSetter, Opcode, Setter, Updater, ioctl, opcode};
 
 use super::packet::{MAX_PACKET_BYTES, VIRTIO_BYTES};
 
-/// Names of devices are shorter than this (IFNAMSIZ).
+/// Size of the name of a device with its terminator (IFNAMSIZ).
 const NAME_BYTES: usize = 16;
 const IFF_TUN: u16 = 0x0001;
 const IFF_NO_PACKET_INFO: u16 = 0x1000;
 const IFF_VIRTIO_HEADER: u16 = 0x4000;
-/// Checksums are left to the device; TCP over IPv4 comes in super-packets, also with ECN.
+/// Offloads: checksums, and super-packets of TCP over IPv4, also with ECN.
 const OFFLOADS: usize = 0x01 | 0x02 | 0x08;
 const SET_DEVICE: Opcode = opcode::write::<i32>(b'T', 202);
 const SET_OFFLOAD: Opcode = opcode::write::<u32>(b'T', 208);
@@ -32,12 +32,12 @@ struct DeviceRequest {
     rest: [u8; 22],
 }
 
-/// One TUN device; it is gone when this is dropped.
+/// TUN device; removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Tun(File);
 
 impl Tun {
-    /// Makes the device `name` in the calling thread's network namespace.
+    /// Creates the device `name` in the calling thread's network namespace.
     ///
     /// # Errors
     /// `Denied` without root, `Unsupported` where the kernel has no TUN devices.
@@ -73,10 +73,10 @@ impl Tun {
         Ok(Self(file))
     }
 
-    /// The size of the next packet, with its virtio header, which is then in `buffer`; `None` when there is none now.
+    /// Reads the next packet with its virtio header into `buffer`; returns its size, or `None` if there is none now.
     ///
     /// # Errors
-    /// When the device is gone.
+    /// Those of a device that no longer exists.
     pub(super) fn read(&self, buffer: &mut [u8; MAX_PACKET_BYTES]) -> Result<Option<usize>> {
         match (&self.0).read(buffer) {
             Ok(size) => Ok(Some(size).filter(|size| *size > 0)),
@@ -85,18 +85,18 @@ impl Tun {
         }
     }
 
-    /// Gives a packet to the host; false when it did not take it.
+    /// Writes a packet to the host; returns false if it was not accepted.
     pub(super) fn write(&self, parts: &[IoSlice<'_>]) -> bool {
         (&self.0).write_vectored(parts).is_ok()
     }
 
-    /// File descriptor, for waiting.
+    /// Returns the file descriptor, for waiting.
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-/// Lets the calling thread run before all ordinary ones, with exact timers. False when it may not.
+/// Gives the calling thread priority over all ordinary ones, with exact timers; returns false if that is not permitted.
 pub(super) fn raise_priority() -> bool {
     let parameters = libc::sched_param { sched_priority: 10 };
     // SAFETY: `parameters` lives until the call returns; 0 is the calling thread.

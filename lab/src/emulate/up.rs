@@ -1,4 +1,4 @@
-//! A link from its making to its end: namespaces, devices, threads, and the file that tells other processes of it.
+//! Life cycle of a link: namespaces, devices, threads, and the record for other processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,41 +21,41 @@ use super::tun::Tun;
 
 /// Folder with the records of the links that are up.
 const FOLDER: &str = "/run/corridor-lab";
-/// Names are short: namespaces and processes carry them.
+/// Longest name of a link, bytes: names of namespaces and processes contain it.
 const MAX_NAME_BYTES: usize = 24;
-/// Side a has this host number; those of side b follow.
+/// Host number of side a; those of side b follow.
 const HOST_A: u8 = 1;
 const FIRST_HOST_B: u8 = 2;
-/// TCP buffers hold this many times what the link does, and never less than [`LEAST_BUFFER_BYTES`].
+/// Size of TCP buffers in capacities of the link; at least [`LEAST_BUFFER_BYTES`].
 const BUFFERS_PER_LINK: f64 = 4.0;
 const LEAST_BUFFER_BYTES: f64 = 64e6;
-/// A link that is asked to end has this long.
+/// Longest wait for a link to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// A link that is asked to change has this long.
+/// Longest wait for a link to change.
 const CHANGES_WITHIN: Duration = Duration::from_secs(5);
 
 /// Engine that emulates the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
-    /// The kernel's netem where it is there and can do the link, else TUN devices.
+    /// The kernel's netem if it exists and can emulate the link, otherwise TUN devices.
     Auto,
     /// TUN devices and this process.
     Tun,
     /// A veth pair with netem.
     Netem,
-    /// A veth pair and nothing else: as fast as this machine is.
+    /// A veth pair without emulation: as fast as this machine.
     Veth,
 }
 
-/// A link that is up; ends when dropped.
+/// Link that is up; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Running {
     name: String,
     options: Options,
     engine: Engine,
-    /// Changes that the threads of both directions are to take up.
+    /// Changes that the threads of both directions have not applied yet.
     changes: [Arc<Mutex<Option<LaneSpec>>>; 2],
     threads: Vec<JoinHandle<Result<()>>>,
     ends: Arc<AtomicBool>,
@@ -74,11 +74,11 @@ struct LinkRecord {
     stats: LinkStats,
 }
 
-/// Makes a link. Side a is namespace `NAME-a`, side b `NAME-b`, further hosts `NAME-b2` and so on.
+/// Creates a link. Side a is namespace `NAME-a`, side b `NAME-b`, further hosts `NAME-b2` and so on.
 ///
 /// # Errors
 /// `Invalid` for a bad name or one that is in use, and for options that are not understood; `Denied` without root;
-/// `Unsupported` where the engine is not there or cannot do the link.
+/// `Unsupported` if the engine is missing or cannot emulate the link.
 pub fn up(name: &str, options: &Options, engine: Engine) -> Result<Running> {
     check_name(name)?;
     let spec = options.parse()?;
@@ -114,34 +114,34 @@ pub fn up(name: &str, options: &Options, engine: Engine) -> Result<Running> {
 }
 
 impl Running {
-    /// The engine that was chosen.
+    /// Returns the chosen engine.
     #[must_use]
     pub fn engine(&self) -> Engine {
         self.engine
     }
 
-    /// The namespaces: side a, then each host of side b.
+    /// Returns the namespaces: side a, then each host of side b.
     #[must_use]
     pub fn namespaces(&self) -> Vec<&str> {
         self.namespaces.iter().map(Namespace::name).collect()
     }
 
-    /// Addresses of the same hosts.
+    /// Returns the addresses of the same hosts.
     #[must_use]
     pub fn addresses(&self) -> Vec<String> {
         (HOST_A..).take(self.namespaces.len()).map(address).collect()
     }
 
-    /// Counters so far; all zero with netem, which counts by itself.
+    /// Returns the counters so far; all zero with netem, which has its own.
     #[must_use]
     pub fn stats(&self) -> LinkStats {
         LinkStats { forward: self.forward.read(), backward: self.backward.read() }
     }
 
-    /// Lets other processes know what was counted; to be called each second or so.
+    /// Writes the counters to the record for other processes; to be called about once a second.
     ///
     /// # Errors
-    /// Those of the disk, or why a direction has stopped.
+    /// Those of the disk, or the error of a direction that has stopped.
     pub fn publish(&mut self) -> Result<()> {
         for thread in self.threads.extract_if(.., |t| t.is_finished()) {
             thread.join().map_err(|_| Error::internal("a thread of the emulated link panicked"))??;
@@ -151,12 +151,12 @@ impl Running {
         write_record(&self.name, &LinkRecord { pid: own_pid(), namespaces, options, stats: self.stats() })
     }
 
-    /// Makes a change that another process has requested ([`change`]), if any; to be called several times a second.
+    /// Applies a change that another process has requested ([`change`]), if any; to be called several times a second.
     ///
     /// # Errors
-    /// Those of the disk, and of what was asked.
+    /// Those of the disk and of the change.
     pub fn follow(&mut self) -> Result<()> {
-        let path = asked_path(&self.name);
+        let path = change_path(&self.name);
         if !path.exists() {
             return Ok(());
         }
@@ -164,7 +164,7 @@ impl Running {
             serde_json::from_slice(&text).map_err(|e| Error::corrupt(format!("a change of a link: {e}")))
         });
         let changed = asked.and_then(|change| self.change(&change));
-        // Whoever asked waits until it is gone, and finds in the record what the link is now.
+        // The other process waits until the file is removed, and then reads the new properties from the record.
         self.publish()?;
         fs::remove_file(path)?;
         changed
@@ -173,7 +173,7 @@ impl Running {
     /// Changes the properties of the link at once; packets in transit keep their order.
     ///
     /// # Errors
-    /// `Unsupported` for engines but [`Engine::Tun`]; else as [`up`].
+    /// `Unsupported` for engines other than [`Engine::Tun`]; those of [`up`].
     pub fn change(&mut self, change: &Change) -> Result<()> {
         if self.engine != Engine::Tun {
             return Err(unchangeable());
@@ -190,10 +190,10 @@ impl Running {
     /// Runs `work` on a thread in the namespace of a host: 0 is side a, 1 and more are those of side b.
     ///
     /// # Errors
-    /// When the namespace cannot be entered.
+    /// Those of entering the namespace.
     ///
     /// # Panics
-    /// When there is no such host.
+    /// For a host that does not exist.
     pub fn inside<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> Result<T> {
         self.namespaces[host].inside(work)
     }
@@ -278,28 +278,28 @@ impl Drop for Running {
     }
 }
 
-/// Counters of a link that is up, perhaps in another process.
+/// Returns the counters of a link that is up, perhaps in another process.
 ///
 /// # Errors
-/// `NotFound` when there is none of that name.
+/// `NotFound` if no link has this name.
 pub fn stats_of(name: &str) -> Result<LinkStats> {
     read_record(name).map(|record| record.stats)
 }
 
-/// Changes a link that is up in another process, and waits until that is done.
+/// Changes a link that is up in another process, and waits until the change is applied.
 ///
 /// # Errors
-/// `NotFound` when there is none of that name, `Invalid` for what is not understood, `TimedOut` when nobody answers,
-/// `Unsupported` when the link stays as it is.
+/// `NotFound` if no link has this name, `Invalid` for values that are not understood, `TimedOut` without an answer,
+/// `Unsupported` if the link cannot change.
 pub fn change(name: &str, change: &Change) -> Result<()> {
     let wanted = read_record(name)?.options.changed(change);
     wanted.parse()?;
-    write_json(&asked_path(name), change)?;
+    write_json(&change_path(name), change)?;
     let mut waited = Duration::ZERO;
-    while asked_path(name).exists() {
+    while change_path(name).exists() {
         if waited >= CHANGES_WITHIN {
-            let _unread = fs::remove_file(asked_path(name)).is_err();
-            let late = format!("expected that link {name} changes within {CHANGES_WITHIN:?}, it did not");
+            let _removed = fs::remove_file(change_path(name)).is_err();
+            let late = format!("link {name} did not change within {CHANGES_WITHIN:?}");
             return Err(Error::new(ErrorKind::TimedOut, late));
         }
         std::thread::sleep(LOOK_EVERY);
@@ -312,17 +312,17 @@ pub fn change(name: &str, change: &Change) -> Result<()> {
 }
 
 fn unchangeable() -> Error {
-    Error::unsupported("expected a link by `--engine tun`: only those change while they are up")
+    Error::unsupported("only links with `--engine tun` can change while they are up")
 }
 
 /// Ends a link, and removes the remains of one that was killed.
 ///
 /// # Errors
-/// `NotFound` when there is nothing of that name.
+/// `NotFound` if nothing has this name.
 pub fn down(name: &str) -> Result<()> {
     let record = read_record(name)?;
     if let Some(pid) = Pid::from_raw(record.pid).filter(|pid| is_corridor(*pid)) {
-        // It may end by itself in this moment.
+        // It may have ended by itself.
         let _ended = kill_process(pid, Signal::TERM).is_err();
         let mut waited = Duration::ZERO;
         while test_kill_process(pid).is_ok() && waited < ENDS_WITHIN {
@@ -335,7 +335,7 @@ pub fn down(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether the process is one of this program, and not another with a number used again.
+/// Returns whether the process runs this program: its number may have been reused.
 fn is_corridor(pid: Pid) -> bool {
     let program = fs::read_link(format!("/proc/{}/exe", pid.as_raw_nonzero())).ok();
     let own = std::env::current_exe().ok();
@@ -383,8 +383,8 @@ fn record_path(name: &str) -> PathBuf {
     Path::new(FOLDER).join(format!("{name}.json"))
 }
 
-/// A change that was asked for and not made yet.
-fn asked_path(name: &str) -> PathBuf {
+/// Returns the path of a requested change that was not applied yet.
+fn change_path(name: &str) -> PathBuf {
     Path::new(FOLDER).join(format!("{name}.asked"))
 }
 
@@ -416,8 +416,8 @@ fn read_record(name: &str) -> Result<LinkRecord> {
 }
 
 fn remove_record(name: &str) {
-    // What was asked of a link that is gone is not for the next one of its name.
-    let _unasked = fs::remove_file(asked_path(name)).is_err();
+    // A change requested of this link must not be applied to a later one with the same name.
+    let _without_change = fs::remove_file(change_path(name)).is_err();
     if let Err(error) = fs::remove_file(record_path(name)) {
         tracing::debug!("the record of link {name}: {error}");
     }
