@@ -9,7 +9,7 @@ impl SeededRng {
         Self(seed)
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut x = self.0;
@@ -18,17 +18,17 @@ impl SeededRng {
         x ^ (x >> 31)
     }
 
-    /// Random whole number below `end`.
+    /// Returns a random integer below `end`.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.bits() % end.max(1)
     }
 
-    /// Uniformly distributed number, at least 0 and below 1.
+    /// Returns a uniformly distributed number, at least 0 and below 1.
     pub(crate) fn uniform(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Number of successes before the first failure, where each try fails with probability `failing`.
+    /// Returns a random number of successes before the first failure, if each try fails with probability `failing`.
     pub(crate) fn geometric(&mut self, failing: f64) -> f64 {
         if failing <= 0.0 {
             return f64::INFINITY;

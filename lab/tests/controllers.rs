@@ -1,4 +1,4 @@
-//! Controllers over a simulated bottleneck, against their published laws and against the promises of `auto`.
+//! Controllers over a simulated bottleneck, compared with published laws and with the guarantees of `auto`.
 
 use std::time::Duration;
 
@@ -30,17 +30,17 @@ fn fixed(path: &SimulatedPath, rate_bytes_per_sec: f64) -> Box<dyn Controller> {
     registry::make("rate", &config, Signal::ALL).expect("a registered name")
 }
 
-/// Runs one flow from the start.
+/// Runs a single flow.
 fn alone(name: &str, path: &SimulatedPath, until: Duration) -> SimulationOutcome {
     run(path, vec![SimulatedFlow::new(make(name, path), Duration::ZERO)], &[], until, 7)
 }
 
-/// Share of the path's rate that arrived in the second half.
+/// Returns the share of the path's rate that arrived in the second half.
 fn later_share(outcome: &SimulationOutcome, path: &SimulatedPath) -> f64 {
     outcome.total_bytes_per_sec(outcome.until / 2, outcome.until) / path.rate_bytes_per_sec
 }
 
-/// Packets in flight on average in the second half: rate times round trip.
+/// Returns the mean number of packets in flight in the second half: rate times round trip.
 fn later_window(outcome: &SimulationOutcome, path: &SimulatedPath) -> f64 {
     let rate = outcome.total_bytes_per_sec(outcome.until / 2, outcome.until);
     rate * path.rtt.as_secs_f64() / path.packet_bytes as f64
@@ -50,7 +50,7 @@ fn assert_near(what: &str, found: f64, expected: f64, tolerance: f64) {
     assert!((found / expected - 1.0).abs() <= tolerance, "{what}: {found}, expected {expected}");
 }
 
-// The simulator against theory.
+// Comparison of the simulator with theory.
 
 #[test]
 fn a_bottleneck_passes_its_rate_and_drops_the_rest() {
@@ -72,7 +72,7 @@ fn a_bottleneck_passes_its_rate_and_drops_the_rest() {
 }
 
 #[test]
-fn random_loss_is_as_asked_whatever_the_size_of_segments() {
+fn random_loss_has_the_given_share_for_any_size_of_segments() {
     for rate in [0.01 * GBPS, 10.0 * GBPS] {
         let path = SimulatedPath::new(rate, ms(20), 1.0).losing(0.02);
         let out = run(
@@ -133,7 +133,7 @@ fn scalable_follows_its_response_function() {
 }
 
 #[test]
-fn westwood_keeps_what_random_loss_takes_from_reno() {
+fn westwood_is_faster_than_reno_at_random_loss() {
     let path = SimulatedPath::new(0.1 * GBPS, ms(20), 1.0).losing(1e-3);
     let westwood = later_share(&alone("westwood", &path, secs(30.0)), &path);
     let reno = later_share(&alone("reno", &path, secs(30.0)), &path);
@@ -165,7 +165,7 @@ fn udt_fills_a_clean_path() {
 }
 
 #[test]
-fn tfrc_goes_at_the_rate_of_its_equation() {
+fn tfrc_sends_at_the_rate_of_its_equation() {
     // RFC 5348, section 3.1, at the loss event rate that the packet loss gives: about one event per loss here.
     let path = SimulatedPath::new(GBPS, ms(40), 1.0).losing(1e-3);
     let rate = alone("tfrc", &path, secs(120.0)).total_bytes_per_sec(secs(60.0), secs(120.0));
@@ -173,7 +173,7 @@ fn tfrc_goes_at_the_rate_of_its_equation() {
 }
 
 #[test]
-fn tfrc_takes_reordering_for_no_loss() {
+fn tfrc_does_not_treat_reordering_as_loss() {
     let straight = SimulatedPath::new(0.1 * GBPS, ms(40), 1.0);
     let late = SimulatedPath { late: 0.013, late_by: ms(3), ..straight.clone() };
     let share = |path| later_share(&alone("tfrc", path, secs(30.0)), path);
@@ -182,7 +182,7 @@ fn tfrc_takes_reordering_for_no_loss() {
     assert!(found > 0.95 * expected, "{found}, in order {expected}");
 }
 
-// Promises of `auto`.
+// Guarantees of `auto`.
 
 #[test]
 fn auto_fills_a_new_path_within_eight_round_trips_and_keeps_the_queue_short() {
@@ -197,7 +197,7 @@ fn auto_fills_a_new_path_within_eight_round_trips_and_keeps_the_queue_short() {
     }
 }
 
-/// Packets that leave together must fit into the buffer: a switch has a tenth of a millisecond.
+/// Packets that are sent together must fit into the buffer: a switch has a tenth of a millisecond.
 #[test]
 fn auto_fills_a_short_path_with_a_small_buffer() {
     let path = SimulatedPath::new(10.0 * GBPS, ms(1), 0.1);
@@ -221,7 +221,7 @@ fn auto_fills_a_remembered_path_at_once() {
 }
 
 #[test]
-fn auto_mends_a_wrong_memory() {
+fn auto_corrects_a_wrong_remembered_rate() {
     let path = SimulatedPath::new(0.1 * GBPS, ms(50), 1.0);
     for wrong in [0.1, 10.0] {
         let rate_bytes_per_sec = wrong * path.rate_bytes_per_sec;
@@ -246,7 +246,7 @@ fn auto_ignores_random_loss_of_a_few_percent() {
 }
 
 #[test]
-fn auto_takes_a_busy_host_for_no_queue() {
+fn auto_does_not_treat_a_busy_host_as_a_queue() {
     // A busy host sees acknowledgements late. A pause longer than a quarter of a round trip also stops sending, because the
     // bytes in flight are limited.
     for (rtt, every, busy, least) in
@@ -263,14 +263,15 @@ fn auto_takes_a_busy_host_for_no_queue() {
 }
 
 #[test]
-fn auto_yields_to_what_fills_a_small_buffer() {
+fn auto_yields_to_traffic_that_fills_a_small_buffer() {
     let path = SimulatedPath::new(GBPS, ms(20), 0.1);
     let out = alone("auto", &path, path.rtt * 100);
     let lost = out.flows[0].lost_bytes as f64 / out.flows[0].sent_bytes as f64;
     assert!(later_share(&out, &path) > 0.95 && lost < 0.02, "{} with {lost} lost", later_share(&out, &path));
 }
 
-/// Shares of `flows` that start ten round trips after each other, over 40 round trips after another 60; one run for each seed.
+/// Runs `flows` flows that start ten round trips apart, once for each seed; returns their shares from 60 to 100 round trips after
+/// the last start.
 fn several(path: &SimulatedPath, flows: u32) -> Vec<Vec<f64>> {
     let until = path.rtt * (10 * flows + 100);
     let runs = (1..=8).map(|seed| {
@@ -287,7 +288,7 @@ fn middle(mut figures: Vec<f64>) -> f64 {
     figures[figures.len() / 2]
 }
 
-/// Smallest share over largest, and the shares together, each of the run in the middle.
+/// Returns the median ratio of the smallest to the largest share, and the median sum of the shares.
 fn alike(path: &SimulatedPath, flows: u32) -> (f64, f64) {
     let shares = several(path, flows);
     let ratio = |shares: &Vec<f64>| {
@@ -362,7 +363,7 @@ fn auto_follows_a_path_that_becomes_longer() {
     }
 }
 
-/// Two flows, the second ten round trips later; their shares from 400 to 1000 round trips.
+/// Runs two flows, the second ten round trips later; returns their shares from 400 to 1000 round trips.
 fn beside(first: &str, second: &str, path: &SimulatedPath) -> (f64, f64) {
     let flows = vec![
         SimulatedFlow::new(make(first, path), Duration::ZERO),
@@ -375,7 +376,7 @@ fn beside(first: &str, second: &str, path: &SimulatedPath) -> (f64, f64) {
 }
 
 #[test]
-fn auto_is_not_starved_by_what_fills_the_queue() {
+fn auto_is_not_starved_by_traffic_that_fills_the_queue() {
     let path = SimulatedPath::new(0.1 * GBPS, ms(20), 1.0);
     let (cubic, auto) = beside("cubic", "auto", &path);
     assert!(auto > 0.3 && cubic > 0.4, "cubic {cubic}, auto {auto}");
@@ -389,7 +390,7 @@ fn polite_leaves_tcp_its_share() {
 }
 
 #[test]
-fn polite_takes_a_path_that_it_has_for_itself() {
+fn polite_fills_a_path_without_other_traffic() {
     let path = SimulatedPath::new(GBPS, ms(20), 1.0).losing(0.01);
     let share = later_share(&alone("polite", &path, path.rtt * 100), &path);
     assert!(share > 0.95, "{share}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use corridor_lab::emulate::{Change, Engine, Options, Running, change, down, stats_of, up};
 
-/// Makes a link named after the test and the process; `None` where the machine cannot.
+/// Creates a link named after the test and the process; `None` if the machine does not support it.
 fn link(name: &str, options: &Options) -> Option<Running> {
     let name = format!("{name}{}", std::process::id());
     match up(&name, options, Engine::Tun) {
@@ -97,7 +97,7 @@ fn every_datagram_is_accounted_for() {
 }
 
 #[test]
-fn hosts_of_one_side_share_the_link_and_get_only_their_own() {
+fn hosts_of_one_side_share_the_link_and_receive_only_their_packets() {
     let options = Options { hosts: 3, rtt: "2ms".into(), ..Options::default() };
     let Some(link) = link("hosts", &options) else { return };
     let sender = link.inside(0, || UdpSocket::bind("10.77.0.1:0")).expect("inside").expect("bound");
@@ -143,7 +143,7 @@ fn a_link_changes_while_it_is_up() {
     let nonsense = Change { rate: Some("fast".into()), ..Change::default() };
     assert!(change(&name, &nonsense).expect_err("not understood").to_string().contains("--rate"));
     assert!(link.change(&nonsense).is_err());
-    assert!(passes(&mut link, "0.0%", Duration::from_secs(10)), "it is what it was");
+    assert!(passes(&mut link, "0.0%", Duration::from_secs(10)), "the link has its former properties");
 }
 
 #[test]
@@ -160,5 +160,5 @@ fn nothing_is_left_of_a_link_that_ended() {
     for namespace in namespaces {
         assert!(!Path::new("/run/netns").join(&namespace).exists(), "{namespace}");
     }
-    assert!(down(&name).is_err(), "there is nothing to end");
+    assert!(down(&name).is_err(), "no link has this name any more");
 }

@@ -1,5 +1,5 @@
-//! Bodies of the fuzz targets on the seeds that are kept (written by hand, or once failed) and on damaged copies of them:
-//! so they compile and stay correct without a fuzzer. Long runs are `make fuzz`.
+//! Runs the bodies of the fuzz targets on the seeds in the repository (written by hand, or inputs that failed once) and on
+//! damaged copies, so that they are tested without a fuzzer. `make fuzz` does long runs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,18 +8,18 @@ use targets::{
     chunk, client, datagrams, description, files, frames, operations, pair, server, talk, texts, zarr,
 };
 
-/// Damaged copies of each seed.
+/// Number of damaged copies of each seed.
 const COPIES: usize = 100;
 
-/// Targets without seeds in the repository: tools/fuzz-seeds.py makes theirs.
+/// Targets without seeds in the repository; tools/fuzz-seeds.py makes them.
 const WITHOUT_SEEDS: [&str; 2] = ["hdf5", "netcdf3"];
 
-/// Path of a file or folder of `lab/fuzz`.
+/// Returns the path of a file or folder of `lab/fuzz`.
 fn fuzz_path(relative: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(relative)
 }
 
-/// Paths in a folder of `lab/fuzz`.
+/// Returns the paths in a folder of `lab/fuzz`.
 fn entries(folder: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(fuzz_path(folder)).unwrap_or_else(|e| panic!("lab/fuzz/{folder}: {e}"));
     entries.map(|entry| entry.expect("an entry can be read").path()).collect()
@@ -46,7 +46,7 @@ impl SeedDamage {
         usize::try_from(self.0 >> 33).unwrap_or_default() % end.max(1)
     }
 
-    /// A copy that is cut short, or has some bits flipped.
+    /// Makes a copy that is truncated or has some bits flipped.
     fn copy(&mut self, seed: &[u8]) -> Vec<u8> {
         let mut copy = seed.to_vec();
         if self.below(4) == 0 {
@@ -75,7 +75,7 @@ fn targets_are_declared_and_have_seeds() {
     assert_eq!(targets, seeded, "targets, and those with a folder in lab/fuzz/seeds or in WITHOUT_SEEDS");
 }
 
-/// Name of a file without its extension.
+/// Returns the name of a file without its extension.
 fn stem(path: &Path) -> Option<String> {
     Some(path.file_stem()?.to_str()?.to_owned())
 }
@@ -106,7 +106,7 @@ fn connections_with_hostile_peers() {
 }
 
 #[test]
-fn texts_of_people() {
+fn texts_of_users() {
     check("talk", talk::take_part);
     check("texts", texts::parse);
 }

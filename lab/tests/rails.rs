@@ -1,5 +1,5 @@
-//! One link by several paths between two hosts: namespaces with a pair of virtual cards for each path, each with a rate of its
-//! own. Counts and bytes only. Skipped with a message without root, `ip` or `tc`.
+//! One link over several paths between two hosts: two namespaces with a rate-limited pair of virtual network cards for each
+//! path. Counts and bytes only. Skipped with a message without root, `ip` or `tc`.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use wire::{ClientConfig, ServerConfig};
 
-/// Paths between the two hosts.
+/// Number of paths between the two hosts.
 const PATHS: u8 = 3;
 const RATE: &str = "200mbit";
 const ITEM_BYTES: u64 = 1 << 20;
@@ -32,7 +32,7 @@ fn run(program: &str, arguments: &[&str]) -> std::result::Result<Vec<u8>, String
     Err(format!("{program} {arguments:?}: {}", String::from_utf8_lossy(&out.stderr)))
 }
 
-/// Two hosts, joined by [`PATHS`] pairs of cards; the server's are 10.79.n.1, the client's 10.79.n.2.
+/// Two hosts connected by [`PATHS`] pairs of cards; the server's addresses are 10.79.n.1, the client's 10.79.n.2.
 struct Hosts {
     server: String,
     client: String,
@@ -66,7 +66,7 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// Bytes that the client has received by each path.
+    /// Returns the bytes that the client has received over each path.
     fn arrived(&self) -> Vec<u64> {
         let of = |path: u8| {
             let card = format!("rb{path}");
@@ -156,7 +156,7 @@ async fn server(ready: mpsc::Sender<Fingerprint>, over: tokio::sync::oneshot::Re
     }
 }
 
-/// Compares every byte.
+/// Receiver that compares every byte.
 struct Compares {
     left: u64,
 }
@@ -169,7 +169,7 @@ impl ReadSink for Compares {
 
     fn piece(&mut self, item: u32, offset: u64, bytes: &[u8], _: bool) -> Result<()> {
         assert!(bytes.iter().zip(offset..).all(|(found, at)| *found == byte(item, at)), "{item} at {offset}");
-        self.left = self.left.checked_sub(bytes.len() as u64).expect("no byte comes twice");
+        self.left = self.left.checked_sub(bytes.len() as u64).expect("no byte arrives twice");
         Ok(())
     }
 
@@ -206,7 +206,7 @@ async fn fetch(hosts: &Hosts, whom: Fingerprint, rails: &str, streams: u32) -> V
 }
 
 #[test]
-fn a_link_takes_several_paths_at_a_time_and_one_where_there_is_one() {
+fn a_link_uses_several_paths_at_a_time_and_continues_on_those_that_are_left() {
     let hosts = match Hosts::make() {
         Ok(hosts) => hosts,
         Err(why) => {
@@ -229,10 +229,10 @@ fn a_link_takes_several_paths_at_a_time_and_one_where_there_is_one() {
         let rails = "10.79.1.1,10.79.2.2@10.79.2.1:9000";
         let shared = on(&hosts.client, fetch(&hosts, whom, rails, 3));
         assert!(shared.iter().all(|bytes| *bytes > all / 10), "each path carries its share: {shared:?}");
-        assert!(shared.iter().sum::<u64>() < all + all / 4, "nothing crosses twice: {shared:?}");
+        assert!(shared.iter().sum::<u64>() < all + all / 4, "nothing is sent twice: {shared:?}");
 
-        // The others carry the data of a path that is gone.
-        run("ip", &["-n", &hosts.server, "link", "set", "ra2", "down"]).expect("a path less");
+        // The other paths carry the data of a disabled one.
+        run("ip", &["-n", &hosts.server, "link", "set", "ra2", "down"]).expect("one path is disabled");
         let fewer = on(&hosts.client, fetch(&hosts, whom, rails, 2));
         assert!(fewer[0] > all / 10 && fewer[1] > all / 10 && fewer[2] < all / 100, "two paths: {fewer:?}");
         drop(over);

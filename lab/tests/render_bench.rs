@@ -6,7 +6,7 @@ use corridor_lab::bench::options::Options;
 use corridor_lab::bench::run;
 
 #[tokio::test]
-async fn every_frame_has_its_quality_and_every_missing_peer_its_reason() {
+async fn every_frame_is_close_to_the_reference_and_missing_peers_are_explained() {
     let options = Options {
         is_quick: true,
         runs: Some(1),
@@ -23,11 +23,11 @@ async fn every_frame_has_its_quality_and_every_missing_peer_its_reason() {
         assert!(case.ours.is_some_and(|ms| ms > 0.0), "{}", case.name);
         assert!(number("seen").is_some_and(|share| share > 0.01), "{}: something must be seen", case.name);
         assert!(number("ours_psnr_db").is_some_and(|db| db > 40.0), "{}: {:?}", case.name, case.parameters);
-        assert!(case.peers.values().all(Option::is_none), "nobody was asked for");
+        assert!(case.peers.values().all(Option::is_none), "no peer was requested");
         assert!(["vtk", "vtk-gpu", "paraview"].iter().all(|peer| case.why.contains(peer)), "{}", case.why);
     }
     let blocks: Vec<_> = report.cases.iter().filter(|case| case.name.starts_with("memory")).collect();
     assert_eq!(blocks.len(), 2);
-    // With less than the goal is for nothing is judged; here the goal is the pool's limit, whatever the volume.
+    // A quick run does not judge goals; the goal is the limit of the pool, for any volume.
     assert!(blocks.iter().all(|case| case.ours <= case.goal && case.meets_goal.is_none()), "{blocks:?}");
 }

@@ -1,4 +1,4 @@
-//! Foreign bytes as what participants of a session say.
+//! Foreign bytes as messages of participants in a session.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::talk::take_part(bytes));

@@ -1,4 +1,4 @@
-//! The bottleneck: a queue, a rate, and what happens to packets behind it.
+//! Bottleneck of a simulated path: queue, rate, and losses and delays after it.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use crate::rng::SeededRng;
 
 /// Fate of a segment.
 pub(super) struct SegmentFate {
-    /// Packets of it that do not arrive.
+    /// Number of its packets that do not arrive.
     pub(super) lost_packets: u64,
-    /// Time at which the sender learns of the others.
+    /// Time at which the sender receives the acknowledgement of the others.
     pub(super) acked_at: Duration,
 }
 
-/// The state of the bottleneck.
+/// State of the bottleneck.
 pub(super) struct SimulatedLink {
     path: SimulatedPath,
     rng: SeededRng,
-    /// When the last byte in the queue will have left, seconds.
+    /// Time at which the last byte in the queue will have left, seconds.
     empty_at: f64,
-    /// Packets until the next one that is lost at random.
+    /// Number of packets before the next random loss.
     until_loss: f64,
     last_acked_at: Duration,
     is_down: bool,
@@ -47,12 +47,12 @@ impl SimulatedLink {
         self.empty_at = now.as_secs_f64() + backlog / change.rate_bytes_per_sec;
     }
 
-    /// Time that a byte waits that arrives now, seconds.
+    /// Returns the delay in the queue of a byte that arrives now, seconds.
     pub(super) fn queue_secs(&self, now: Duration) -> f64 {
         (self.empty_at - now.as_secs_f64()).max(0.0)
     }
 
-    /// A segment of `packets` comes to the queue.
+    /// Computes the fate of a segment of `packets` that reaches the queue.
     pub(super) fn pass(&mut self, now: Duration, packets: u64, extra_rtt: Duration) -> SegmentFate {
         if self.is_down {
             return SegmentFate { lost_packets: packets, acked_at: now };
@@ -60,7 +60,7 @@ impl SimulatedLink {
         let packet_bytes = self.path.packet_bytes as f64;
         let waiting_bytes = self.queue_secs(now) * self.path.rate_bytes_per_sec;
         let room = whole((self.path.buffer_bytes - waiting_bytes).max(0.0) / packet_bytes);
-        // An empty link takes the packet it is about to send, however small the buffer.
+        // An empty link accepts one packet, however small the buffer is.
         let taken = packets.min(room.max(u64::from(waiting_bytes == 0.0)));
         let service = taken as f64 * packet_bytes / self.path.rate_bytes_per_sec;
         self.empty_at = self.empty_at.max(now.as_secs_f64()) + service;
@@ -76,14 +76,14 @@ impl SimulatedLink {
         SegmentFate { lost_packets: packets - taken + lost_behind, acked_at: self.seen_at(acked_at) }
     }
 
-    /// Time at which a host that is busy at times sees an acknowledgement.
+    /// Returns the time at which a host that is busy at times processes an acknowledgement.
     fn seen_at(&self, at: Duration) -> Duration {
         let every = self.path.busy_every.as_nanos();
         let since = Duration::from_nanos(u64::try_from(at.as_nanos() % every.max(1)).unwrap_or_default());
         at + self.path.busy_for.saturating_sub(since)
     }
 
-    /// Number of `packets` that are lost at random.
+    /// Returns the number of `packets` that are lost at random.
     fn lose(&mut self, packets: u64) -> u64 {
         let mut left = packets as f64;
         let mut lost = 0;

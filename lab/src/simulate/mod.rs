@@ -1,8 +1,8 @@
-//! Flows over one bottleneck in virtual time, from a seed: what congestion controllers do, at any rate, in a test.
+//! Simulation of flows over one bottleneck in virtual time, from a seed: tests congestion controllers at any rate.
 //!
 //! A discrete-event model. The bottleneck is a first-in first-out queue with a rate, a finite buffer and drop-tail;
-//! behind it packets are lost at random, delayed by the propagation time, and some arrive late. Each sender has a line
-//! of its own, a [`control::Pacer`], a window, loss detection by packet threshold, a retransmission timeout. It always
+//! after it packets are lost at random, delayed by the propagation time, and some arrive late. Each sender has its own
+//! access line, a [`control::Pacer`], a window, loss detection by packet threshold, a retransmission timeout. It always
 //! has data. Cross traffic is a flow with the controller `rate`.
 //!
 //! Not modeled: headers, acknowledgements that are lost or queue, processor time, retransmission order (every byte
@@ -25,21 +25,21 @@ use link::{SegmentFate, SimulatedLink};
 pub use outcome::{FlowOutcome, SimulationOutcome};
 use sender::{SegmentId, SimulatedSender};
 
-/// Segments that a round trip's worth of packets is made of, about.
+/// Approximate number of segments per round trip.
 const SEGMENTS_PER_RTT: f64 = 1_000.0;
-/// Longest segment, seconds at the bottleneck's rate: shorter than what controllers look at.
+/// Longest segment, seconds at the bottleneck's rate: shorter than the intervals that controllers measure.
 const LONGEST_SEGMENT_SECS: f64 = 200e-6;
-/// Buffers are never smaller than this many packets.
+/// Smallest buffer, packets.
 const LEAST_BUFFER_PACKETS: f64 = 64.0;
 
-/// A path with one bottleneck.
+/// Path with one bottleneck.
 #[derive(Clone, Debug)]
 pub struct SimulatedPath {
     /// Rate of the bottleneck, bytes per second.
     pub rate_bytes_per_sec: f64,
     /// Round trip without queues.
     pub rtt: Duration,
-    /// Room in front of the bottleneck, bytes.
+    /// Size of the buffer before the bottleneck, bytes.
     pub buffer_bytes: f64,
     /// Share of packets lost at random, 0 to 1.
     pub loss: f64,
@@ -47,20 +47,20 @@ pub struct SimulatedPath {
     pub late: f64,
     /// Additional delay of late segments.
     pub late_by: Duration,
-    /// Acknowledgements come up to this much later, uniformly: timers and coalescing.
+    /// Largest additional delay of acknowledgements, uniformly distributed, as by timers and coalescing.
     pub noise: Duration,
-    /// The sender's host is busy with something else this often ...
+    /// Period at which the sender's host is busy with other work.
     pub busy_every: Duration,
-    /// ... for this long: acknowledgements that come meanwhile are seen at its end.
+    /// Duration of that work; acknowledgements that arrive meanwhile are processed at its end.
     pub busy_for: Duration,
-    /// Each sender's own line, bytes per second.
+    /// Rate of each sender's access line, bytes per second.
     pub line_bytes_per_sec: f64,
-    /// Packet, bytes.
+    /// Size of a packet, bytes.
     pub packet_bytes: u64,
 }
 
 impl SimulatedPath {
-    /// A clean path of `rate_bytes_per_sec` and `rtt` with a buffer of `buffer_bdp` bandwidth-delay products, senders'
+    /// Creates a path without losses of `rate_bytes_per_sec` and `rtt` with a buffer of `buffer_bdp` bandwidth-delay products, senders'
     /// lines ten times as fast, acknowledgements up to 50 us late, packets of 1500 bytes.
     #[must_use]
     pub fn new(rate_bytes_per_sec: f64, rtt: Duration, buffer_bdp: f64) -> Self {
@@ -82,14 +82,14 @@ impl SimulatedPath {
         }
     }
 
-    /// The path with this share of packets lost at random.
+    /// Returns the path with this share of packets lost at random.
     #[must_use]
     pub fn losing(mut self, share: f64) -> Self {
         self.loss = share;
         self
     }
 
-    /// Most packets in a segment.
+    /// Returns the most packets of a segment.
     #[must_use]
     pub fn grain_packets(&self) -> u64 {
         let per_sec = self.rate_bytes_per_sec / self.packet_bytes as f64;
@@ -98,33 +98,33 @@ impl SimulatedPath {
     }
 }
 
-/// One sender.
+/// Sender and its flow.
 #[derive(Debug)]
 pub struct SimulatedFlow {
-    /// Its controller.
+    /// Congestion controller.
     pub controller: Box<dyn Controller>,
     /// Start of the flow.
     pub start: Duration,
     /// End of the flow.
     pub stop: Duration,
-    /// Ends it after this many bytes have arrived.
+    /// Number of arrived bytes after which the flow ends; `None` for no limit.
     pub bytes: Option<u64>,
-    /// Its round trip beyond the path's.
+    /// Additional round trip of the flow.
     pub extra_rtt: Duration,
 }
 
 impl SimulatedFlow {
-    /// A flow that runs from `start` on.
+    /// Creates a flow that runs from `start` on.
     #[must_use]
     pub fn new(controller: Box<dyn Controller>, start: Duration) -> Self {
         Self { controller, start, stop: Duration::MAX, bytes: None, extra_rtt: Duration::ZERO }
     }
 }
 
-/// The path changes while flows run. Segments already in the queue keep their time.
+/// Change of the path while flows run. Segments already in the queue keep their times.
 #[derive(Clone, Copy, Debug)]
 pub struct PathChange {
-    /// Time of it.
+    /// Time of the change.
     pub at: Duration,
     /// The bottleneck's rate from then on, bytes per second.
     pub rate_bytes_per_sec: f64,
@@ -172,7 +172,7 @@ pub fn run(
     outcome::of(simulation.senders, simulation.queue, until)
 }
 
-/// Events in the order of their times; those at the same time in the order in which they were planned.
+/// Events in the order of their times; events at the same time keep the order of planning.
 #[derive(Default)]
 struct Agenda {
     heap: BinaryHeap<Reverse<(Duration, u64, SimulationEvent)>>,
@@ -194,7 +194,7 @@ struct Simulation {
     agenda: Agenda,
     link: SimulatedLink,
     senders: Vec<SimulatedSender>,
-    /// Time, and delay in the queue, seconds, of each segment.
+    /// Time and delay in the queue of each segment, seconds.
     queue: Vec<(f32, f32)>,
 }
 
@@ -218,7 +218,7 @@ impl Simulation {
         }
     }
 
-    /// A segment comes to the bottleneck.
+    /// Handles a segment that reaches the bottleneck.
     fn reach(&mut self, now: Duration, flow: usize, id: SegmentId) {
         let waits = Duration::from_secs_f64(self.link.queue_secs(now));
         self.queue.push((now.as_secs_f32(), waits.as_secs_f32()));
@@ -230,7 +230,7 @@ impl Simulation {
         }
     }
 
-    /// Lets a sender send what it may, and plans when to look again.
+    /// Lets a sender send as much as it may, and plans the next check.
     fn send(&mut self, now: Duration, flow: usize) {
         let sender = &mut self.senders[flow];
         while let Some(segments) = sender.release(now) {

@@ -7,7 +7,7 @@ use super::sender::SimulatedSender;
 /// Outcome of all flows.
 #[derive(Clone, Debug)]
 pub struct SimulationOutcome {
-    /// In the order the flows were given.
+    /// Outcomes in the order of the flows.
     pub flows: Vec<FlowOutcome>,
     /// Time and delay in the queue, both in seconds, of each segment, in order.
     pub queue: Vec<(f32, f32)>,
@@ -49,7 +49,7 @@ pub(super) fn of(
 }
 
 impl FlowOutcome {
-    /// Bytes per second that arrived between two times.
+    /// Returns the rate of arrival between two times, bytes per second.
     #[must_use]
     pub fn rate_bytes_per_sec(&self, from: Duration, to: Duration) -> f64 {
         let (a, b) = (from.as_secs_f32(), to.as_secs_f32());
@@ -59,7 +59,7 @@ impl FlowOutcome {
         bytes / to.saturating_sub(from).as_secs_f64().max(1e-9)
     }
 
-    /// The first end of a window of `window` in which at least `rate_bytes_per_sec` arrived.
+    /// Returns the first time at which the mean rate of the last `window` was at least `rate_bytes_per_sec`.
     #[must_use]
     pub fn reaches(&self, rate_bytes_per_sec: f64, window: Duration) -> Option<Duration> {
         let wanted = rate_bytes_per_sec * window.as_secs_f64();
@@ -79,13 +79,13 @@ impl FlowOutcome {
 }
 
 impl SimulationOutcome {
-    /// Bytes per second of all flows together.
+    /// Returns the rate of all flows together, bytes per second.
     #[must_use]
     pub fn total_bytes_per_sec(&self, from: Duration, to: Duration) -> f64 {
         self.flows.iter().map(|f| f.rate_bytes_per_sec(from, to)).sum()
     }
 
-    /// The delay in the queue, seconds, that this share (0 to 1) of segments between two times stayed below.
+    /// Returns the quantile `share` (0 to 1) of the delays in the queue between two times, seconds.
     #[must_use]
     pub fn queue_secs(&self, share: f64, from: Duration, to: Duration) -> f64 {
         let (a, b) = (from.as_secs_f32(), to.as_secs_f32());
@@ -99,7 +99,7 @@ impl SimulationOutcome {
         usize::try_from(place).ok().and_then(|i| delays.get(i)).map_or(0.0, |d| f64::from(*d))
     }
 
-    /// Jain's index of the flows' rates: 1 where all are equal, 1/n where one has everything.
+    /// Returns Jain's fairness index of the flows' rates: 1 if all are equal, 1/n if one flow has the whole rate.
     #[must_use]
     pub fn fairness(&self, from: Duration, to: Duration) -> f64 {
         let rates: Vec<f64> = self.flows.iter().map(|f| f.rate_bytes_per_sec(from, to)).collect();

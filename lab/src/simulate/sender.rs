@@ -1,4 +1,4 @@
-//! A sender with endless data: window, pacing, loss detection, timeout. Everything else its controller decides.
+//! Sender with unlimited data: window, pacing, loss detection, timeout. Its controller decides everything else.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use control::{Ack, DeliverySampler, LostPackets, Pacer, PacketEvent, ReceiverRep
 
 use super::{SimulatedFlow, SimulatedPath};
 
-/// Packets that must have arrived behind one before it counts as lost (RFC 9002, section 6.1.1).
+/// Number of later packets that must have arrived before a packet counts as lost (RFC 9002, section 6.1.1).
 const PACKET_THRESHOLD: u64 = 3;
 /// Shortest retransmission timeout, seconds.
 const LEAST_TIMEOUT_SECS: f64 = 0.2;
@@ -16,13 +16,13 @@ const FIRST_TIMEOUT_SECS: f64 = 1.0;
 /// Interval of the receiver's reports (UDT's SYN).
 const REPORT_EVERY: Duration = Duration::from_millis(10);
 
-/// Place of a segment among those of its flow.
+/// Number of a segment in its flow.
 pub(super) type SegmentId = u64;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum SegmentState {
     InFlight,
-    /// Declared lost; may arrive after all.
+    /// Declared lost; may still arrive.
     Missing,
     Gone,
 }
@@ -36,7 +36,7 @@ struct Segment {
     state: SegmentState,
 }
 
-/// One flow's sender and receiver.
+/// Sender and receiver of one flow.
 #[derive(Debug)]
 pub(super) struct SimulatedSender {
     flow: SimulatedFlow,
@@ -118,7 +118,7 @@ impl SimulatedSender {
         self.wake_planned = self.wake_planned.filter(|at| *at > now);
     }
 
-    /// The segments that may leave now, with the times at which they reach the bottleneck; nothing if none may.
+    /// Returns the segments that may be sent now, with the times at which they reach the bottleneck; `None` if none may.
     pub(super) fn release(&mut self, now: Duration) -> Option<Vec<(Duration, SegmentId)>> {
         if !self.is_running(now) || self.pacer.next_at(now) > now {
             return None;
@@ -127,12 +127,12 @@ impl SimulatedSender {
         let room = limits.window_bytes().saturating_sub(self.in_flight_bytes);
         let quantum = limits.quantum_bytes().max(self.grain_packets * self.packet_bytes);
         let packets = room.min(quantum) / self.packet_bytes;
-        // A window smaller than a packet still lets one go.
+        // A window smaller than a packet still allows one.
         let packets = if self.in_flight_bytes == 0 { packets.max(1) } else { packets };
         if packets == 0 {
             return None;
         }
-        // Trains are cut finer: what they measure is how they spread.
+        // Trains are split more finely, because their spread is measured.
         let is_train = packets > 2 * self.grain_packets;
         let piece = if is_train { (packets / 8).clamp(1, self.grain_packets) } else { self.grain_packets };
         let mut out = Vec::new();
@@ -170,7 +170,7 @@ impl SimulatedSender {
         (Duration::from_secs_f64(self.line_free_at), id)
     }
 
-    /// When to look again for something to send, if that is not planned already.
+    /// Returns the next time to check for data to send, if no check is planned before.
     pub(super) fn wake_at(&mut self, now: Duration) -> Option<Duration> {
         if !self.is_running(now) || self.in_flight_bytes >= self.flow.controller.limits().window_bytes() {
             return None;
@@ -183,7 +183,7 @@ impl SimulatedSender {
         Some(at)
     }
 
-    /// A segment has passed the bottleneck; when its acknowledgement comes, if one comes.
+    /// Records the fate of a segment; returns the time of its acknowledgement, if there will be one.
     pub(super) fn on_fate(
         &mut self,
         id: SegmentId,
@@ -252,7 +252,7 @@ impl SimulatedSender {
         self.flow.controller.on(now, &PacketEvent::Loss(LostPackets { bytes, sent_at, in_flight_bytes }));
     }
 
-    /// Declares segments lost that left well before `acked_packet` and have not arrived.
+    /// Declares segments lost that were sent well before `acked_packet` and have not arrived.
     fn find_losses(&mut self, now: Duration, acked_packet: u64) {
         let mut packets = 0;
         let mut sent_at = Duration::ZERO;
@@ -298,7 +298,7 @@ impl SimulatedSender {
         self.flow.controller.on(now, &PacketEvent::Report(report));
     }
 
-    /// When to look whether acknowledgements still come.
+    /// Returns the time to check whether acknowledgements still arrive.
     pub(super) fn timer_at(&mut self) -> Option<Duration> {
         if self.is_timer_set || self.in_flight_bytes == 0 {
             return None;

@@ -1,5 +1,5 @@
 //! Scripts for the two state machines of a connection: a stream of frames from the peer. Frames of kinds that the protocol
-//! does not have are instructions in between: time passes, or the application acts. Golden vectors are scripts as they are.
+//! does not define are instructions: time passes, or the application acts. Golden vectors are valid scripts.
 
 use std::time::Duration;
 

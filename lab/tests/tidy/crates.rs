@@ -52,9 +52,9 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Output of `cargo metadata`: packages of the workspace and those that they need.
+/// Returns the output of `cargo metadata`: packages of the workspace and their dependencies.
 pub(crate) fn metadata() -> Value {
-    // Only what this platform builds: the rest may never have been downloaded.
+    // Only dependencies of this platform: others may not have been downloaded.
     let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let out = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--offline", "--filter-platform", &platform])
@@ -120,7 +120,7 @@ fn every_crate_inherits_the_lints() {
     let problems = with_extension("toml")
         .iter()
         .filter(|path| path.ends_with("Cargo.toml"))
-        // Outside the workspace there is nothing to inherit.
+        // Outside the workspace there are no lints to inherit.
         .filter(|path| !path.ends_with("lab/fuzz/Cargo.toml"))
         .filter(|path| {
             let manifest = read(path);

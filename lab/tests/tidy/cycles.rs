@@ -6,7 +6,7 @@ use super::modules::{Modules, Uses, crate_roots};
 use super::ratchet::{Advice, assert_counts};
 use super::sources::rust_texts;
 
-/// Files in the largest cycle of each crate; 1 where there is none. They only fall; 6 is enough anywhere.
+/// Number of files in the largest cycle of each crate; 1 if there is none. The numbers may only fall; at most 6 are needed.
 const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("array", 2),
     ("cache", 1),

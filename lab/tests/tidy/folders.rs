@@ -1,20 +1,20 @@
-//! Folders of sources that can be taken in at a glance, and one way of writing modules that have modules.
+//! Size of source folders, and one style for modules that have submodules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ratchet::{Advice, assert_counts, assert_listed};
 use super::sources::tracked_paths;
 
-/// Files and folders in one folder of sources.
+/// Most files and folders in one folder of sources.
 const MAX_ENTRIES: usize = 20;
-/// Folders that hold more; the numbers only fall.
+/// Larger folders; the numbers may only fall.
 const LARGER_FOLDERS: &[(&str, usize)] = &[];
 
 /// Modules written as `foo.rs` beside their folder `foo`; the list only shrinks. Most are `foo/mod.rs`.
 const MODULES_BESIDE_THEIR_FOLDERS: &[&str] =
     &["crates/array/src/conformance.rs", "crates/cache/src/table.rs", "crates/client/src/servers/tests.rs"];
 
-/// Whether a folder holds sources of a crate or of the viewer.
+/// Returns whether a folder contains sources of a crate or of the viewer.
 fn is_of_sources(folder: &str) -> bool {
     let roots = ["lab/src", "src", "python/src", "web/src"];
     let is_below =

@@ -11,7 +11,7 @@ use super::sources::{assert_none, read, relative, root, tracked};
 const MAX_HEADLINES: usize = 15;
 /// Line before the generated part of the page.
 const BEGIN: &str = "<!-- generated from lab/results: begin -->\n";
-/// Line behind it.
+/// Line after the generated part.
 const END: &str = "<!-- generated from lab/results: end -->\n";
 /// Fields of each report; `command` repeats it.
 const REPORT_FIELDS: &[&str] = &["bench", "machine", "commit", "link", "cases", "command"];
@@ -31,7 +31,7 @@ const CASE_FIELDS: &[&str] = &[
     "meets_goal",
 ];
 
-/// Beginnings of the names of peers that are no other projects: our own variants, and bounds measured in the same run.
+/// Beginnings of the names of peers that are not other projects: our own variants, and bounds measured in the same run.
 const NO_PEERS: &[&str] = &["ours", "bound"];
 
 /// Reports by the names of their files, without the extension.
@@ -136,18 +136,18 @@ fn tables(reports: &[(String, Value)]) -> String {
 /// A page with its generated part replaced.
 fn with_tables(page: &str, tables: &str) -> String {
     let (before, rest) = page.split_once(BEGIN).expect("the page has the line before its generated part");
-    let (_, after) = rest.split_once(END).expect("the page has the line behind its generated part");
+    let (_, after) = rest.split_once(END).expect("the page has the line after its generated part");
     format!("{before}{BEGIN}\n{tables}\n{END}{after}")
 }
 
 #[test]
-fn the_page_of_benchmarks_says_what_the_reports_say() {
+fn the_page_of_benchmarks_matches_the_reports() {
     let path = root().join("docs/benchmarks.md");
     assert_page(&path, &with_tables(&read(&path), &tables(&reports())));
 }
 
 #[test]
-fn reports_keep_to_the_contract() {
+fn reports_are_complete() {
     let mut problems = Vec::new();
     let mut count = 0;
     for (name, report) in reports() {

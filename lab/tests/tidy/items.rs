@@ -10,11 +10,11 @@ use super::use_paths::{Import, Visibility, expand, path_at};
 pub(crate) struct Items<'a> {
     /// Modules written or declared in it; with their tokens if they are written in the same file.
     pub(crate) modules: Vec<(&'a str, Option<Vec<&'a str>>)>,
-    /// In functions too.
+    /// Imports, including those in functions.
     pub(crate) imports: Vec<Import<'a>>,
     /// Structs, enums, traits and aliases at the level of the module.
     pub(crate) types: Vec<&'a str>,
-    /// All that is defined at the level of the module.
+    /// All names defined at the level of the module.
     pub(crate) names: BTreeSet<&'a str>,
     /// Paths of several words outside of imports.
     pub(crate) paths: BTreeSet<Vec<&'a str>>,
@@ -57,17 +57,17 @@ impl<'a> Items<'a> {
         items
     }
 
-    /// Whether the module defines a name; for one with a path behind it, a type.
+    /// Returns whether the module defines a name; if a path follows it, a type.
     pub(crate) fn defines(&self, name: &str, has_more: bool) -> bool {
         if has_more { self.types.contains(&name) } else { self.names.contains(name) }
     }
 
-    /// Whether a path outside of imports begins with a name.
+    /// Returns whether a path outside of imports begins with a name.
     pub(crate) fn begins_path(&self, name: &str) -> bool {
         self.paths.range(vec![name]..).next().is_some_and(|path| path[0] == name)
     }
 
-    /// Adds what one token says.
+    /// Adds the names that one token introduces.
     fn add(&mut self, tokens: &[&'a str], at: usize, depth: i32) {
         self.paths.extend(path_at(tokens, at));
         if is_word(tokens[at]) {
@@ -88,7 +88,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// Visibility that the tokens before an import end with.
+/// Returns the visibility at the end of the tokens before an import.
 fn visibility(before: &[&str]) -> Visibility {
     match before {
         [.., "pub"] => Visibility::Public,

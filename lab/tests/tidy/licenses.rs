@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::crates::metadata;
 use super::sources::{assert_none, read, root};
 
-/// Words of a license expression that are no license.
+/// Words of a license expression that are not licenses.
 const OPERATORS: &[&str] = &["AND", "OR", "WITH", "(", ")"];
 
-/// Whether an SPDX expression can be met by allowed licenses alone; `None` where it cannot be read. `/` means `OR` in
+/// Returns whether allowed licenses satisfy an SPDX expression; `None` if it cannot be parsed. `/` means `OR` in
 /// older packages.
 fn is_met(expression: &str, allowed: &BTreeSet<&str>) -> Option<bool> {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
@@ -50,7 +50,7 @@ fn is_one_met(rest: &mut &[&str], allowed: &BTreeSet<&str>) -> Option<bool> {
     Some(allowed.contains(format!("{license} WITH {exception}").as_str()))
 }
 
-/// Takes a word off, if it is the next one.
+/// Consumes a word if it is the next one.
 fn take(rest: &mut &[&str], word: &str) -> bool {
     let is_next = rest.first() == Some(&word);
     if is_next {
@@ -59,7 +59,7 @@ fn take(rest: &mut &[&str], word: &str) -> bool {
     is_next
 }
 
-/// Takes the name of a license or an exception off.
+/// Consumes the name of a license or an exception.
 fn name<'a>(rest: &mut &[&'a str]) -> Option<&'a str> {
     let (name, after) = rest.split_first().filter(|(name, _)| !OPERATORS.contains(name))?;
     *rest = after;
@@ -75,7 +75,7 @@ fn licenses_are_allowed() {
     for package in metadata()["packages"].as_array().expect("metadata have packages") {
         let name = package["name"].as_str().unwrap_or_default();
         match package["license"].as_str() {
-            // Its license is a file; deny.toml says which one it is.
+            // Its license is a file; deny.toml names the license.
             None if deny.contains(&format!("crate = \"{name}\"")) => {}
             None => problems.push(format!("{name} names no license; clarify it in deny.toml or do without")),
             Some(expression) => match is_met(expression, &allowed) {

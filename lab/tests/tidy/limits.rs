@@ -56,7 +56,7 @@ a test compares the two, and `CORRIDOR_BLESS=1 cargo test -p corridor-lab --test
 is shown as in the source code. `docs/wire.md` explains the limits of the protocol.
 ";
 
-/// A constant that bounds something.
+/// Constant that is a limit.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct LimitRow {
     name: String,
@@ -85,7 +85,7 @@ fn constant(line: &str) -> Option<&str> {
     (end > 0 && rest[end..].starts_with([':', ' '])).then_some(&rest[..end])
 }
 
-/// Whether a name is that of a limit.
+/// Returns whether a name is that of a limit.
 fn is_limit(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || LISTED.contains(&name)
 }
@@ -136,7 +136,7 @@ fn first_sentence(comment: &str) -> String {
     sentence.replace('|', "\\|")
 }
 
-/// Value of a constant for people: whole numbers, sizes and times are written out, all else is as in the source.
+/// Formats the value of a constant: integers, sizes and times are written out, others stay as in the source.
 fn value(name: &str, source: &str) -> String {
     whole(source).map(|number| with_unit(name, number)).or_else(|| time(source)).unwrap_or_else(|| {
         let is_number = source.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '_'));
@@ -163,7 +163,7 @@ fn time(source: &str) -> Option<String> {
     Some(format!("{} {unit}", grouped(whole(number)?)))
 }
 
-/// A number with its unit, where the name tells one.
+/// Formats a number with its unit, if the name contains one.
 fn with_unit(name: &str, number: u128) -> String {
     if !name.contains("BYTES") {
         return grouped(number);
@@ -188,7 +188,7 @@ fn grouped(number: u128) -> String {
     grouped
 }
 
-/// The whole page.
+/// Renders the whole page.
 fn page(by_heading: &BTreeMap<String, BTreeSet<LimitRow>>) -> String {
     let others = by_heading.keys().map(String::as_str).filter(|heading| !ORDER.contains(heading));
     let mut page = HEAD.to_owned();
@@ -203,7 +203,7 @@ fn page(by_heading: &BTreeMap<String, BTreeSet<LimitRow>>) -> String {
 }
 
 #[test]
-fn the_page_of_limits_says_what_the_constants_say() {
+fn the_page_of_limits_matches_the_constants() {
     let mut by_heading: BTreeMap<String, BTreeSet<LimitRow>> = BTreeMap::new();
     for path in tracked() {
         if let Some(heading) = heading(&relative(&path)) {
@@ -239,7 +239,7 @@ fn limits_are_constants_with_a_comment() {
 }
 
 #[test]
-fn values_are_written_for_people() {
+fn values_are_formatted_with_units() {
     let cases = [
         ("MAX_ROWS", "16_384", "16,384"),
         ("MAX_RATE", "1_500.0", "1500.0"),

@@ -122,7 +122,7 @@ fn prose(page: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Whether a quoted text is a path from the root; placeholders such as `docs/NAME.md` are none.
+/// Returns whether a quoted text is a path from the root; placeholders such as `docs/NAME.md` are not.
 fn is_path(text: &str, tops: &BTreeSet<&str>) -> bool {
     let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/_.-".contains(c));
     is_plain && !text.contains("NAME") && text.split_once('/').is_some_and(|(top, _)| tops.contains(top))
@@ -137,7 +137,7 @@ fn module(text: &str) -> Option<(&str, String)> {
     text.split("::").all(is_word).then(|| (crate_name, rest.replace("::", "/")))
 }
 
-/// Whether a file is that of a module: of its crate, with a path that ends as that of the module.
+/// Returns whether a file belongs to a module: its crate matches, and its path ends with that of the module.
 fn is_file_of(path: &str, crate_name: &str, end: &str) -> bool {
     let below = path.strip_prefix("crates/").and_then(|path| path.strip_prefix(crate_name));
     let file = below.and_then(|below| below.strip_prefix("/src/")?.strip_suffix(".rs"));
@@ -241,7 +241,7 @@ fn arrows_are_compared_with_edges() {
 }
 
 #[test]
-fn names_of_files_and_modules_are_told_from_others() {
+fn names_of_files_and_modules_are_recognized() {
     let tops = ["docs", "crates"].into();
     assert!(is_path("docs/a.md", &tops) && is_path("crates/a/src", &tops));
     assert!(!["docs/NAME.md", "docs/*.md", "a/b", "docs"].iter().any(|text| is_path(text, &tops)));

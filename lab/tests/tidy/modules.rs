@@ -7,7 +7,7 @@ use super::items::Items;
 use super::tokens::{tokens, without_tests};
 use super::use_paths::{Import, Visibility};
 
-/// Re-exports followed from one name before it is given up.
+/// Most re-exports that are followed from one name.
 const MAX_STEPS: usize = 16;
 
 /// One module.
@@ -21,7 +21,7 @@ pub(crate) struct Module<'a> {
 }
 
 impl Module<'_> {
-    /// Whether a module below this one has a name.
+    /// Returns whether a submodule has this name.
     pub(crate) fn declares(&self, name: &str) -> bool {
         self.children.contains_key(name)
     }
@@ -35,7 +35,7 @@ pub(crate) struct Modules<'a>(Vec<Module<'a>>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Module(usize),
-    /// Something defined in a module.
+    /// Item defined in a module.
     Item(usize),
 }
 
@@ -74,7 +74,7 @@ impl<'a> Modules<'a> {
                 self.add(id, file, &inner, &written, texts)
             } else {
                 let paths = [format!("{inner}.rs"), format!("{inner}/mod.rs")];
-                // Not there where an attribute gives another path.
+                // Missing if an attribute gives another path.
                 let Some((path, text)) = paths.iter().find_map(|p| texts.get_key_value(p)) else { continue };
                 self.add(id, path, &inner, &without_tests(&tokens(text)), texts)
             };
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn declaring_and_passing_on_are_no_uses() {
+    fn declarations_and_re_exports_are_not_uses() {
         let lib = ("lib.rs", "mod a; mod b; mod c; pub use a::A; pub use b::B; fn f(_: B) { c::g() }");
         let a = ("a.rs", "pub struct A; #[cfg(test)] mod tests { use crate::b::B; }");
         let b = ("b.rs", "pub struct B; // crate::a::A");

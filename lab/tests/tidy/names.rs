@@ -33,7 +33,7 @@ fn entry(line: &str) -> Option<(&str, usize)> {
 /// Reads the list.
 fn entries(text: &str) -> Vec<(&str, usize)> {
     let lines = text.lines();
-    lines.map(|line| entry(line).unwrap_or_else(|| panic!("`{line}` is no name with a number"))).collect()
+    lines.map(|line| entry(line).unwrap_or_else(|| panic!("`{line}` is not a name with a number"))).collect()
 }
 
 #[test]
@@ -53,8 +53,8 @@ fn types_have_names_of_their_own() {
     assert!(listed.is_sorted(), "{} is not sorted by name; sort it", list().display());
     let advice = Advice {
         rule: "names of types defined more than once (list in lab/tests/tidy/type_names.txt)",
-        risen: "say in the name what it is, as in `AtlasSlot`, `ReadPart`",
-        fallen: "lower the number in the list, or have it written by CORRIDOR_BLESS=1",
+        risen: "choose a more specific name, such as `AtlasSlot`, `ReadPart`",
+        fallen: "lower the number in the list, or run with CORRIDOR_BLESS=1",
     };
     assert_counts(&found, &listed, &advice, |name| format!("\n    {}", repeated[name].join("\n    ")));
 }

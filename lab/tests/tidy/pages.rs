@@ -1,5 +1,5 @@
-//! Pages of the documentation: texts that they quote; those that tests generate are compared with the files, or written anew
-//! by `CORRIDOR_BLESS=1`.
+//! Pages of the documentation: their quoted texts, and the comparison of generated pages with the files. `CORRIDOR_BLESS=1` rewrites
+//! generated pages.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ pub(crate) fn quoted(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// Fails where a file is not the page that it should be; writes it instead if `CORRIDOR_BLESS` is set.
+/// Fails if a file differs from the expected page; writes the page instead if `CORRIDOR_BLESS` is set.
 pub(crate) fn assert_page(path: &Path, page: &str) {
     let found = read(path);
     if found == page {

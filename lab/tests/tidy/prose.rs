@@ -5,7 +5,7 @@ use super::sources::rust_texts;
 /// Doc comments per thousand that may begin with one of [`OPENERS`].
 const MAX_PER_MILLE: usize = 1;
 
-/// Words that begin a riddle: the reader has to find out what is meant.
+/// Openings that leave the subject of the sentence unclear.
 const OPENERS: &[&str] = &["What", "Who", "Whose", "Whom", "Where", "Of", "That", "The same"];
 
 /// Examples that the test prints.
@@ -29,8 +29,8 @@ fn doc_comment(line: &str) -> Option<(&str, &str)> {
     (!rest.starts_with('/')).then_some((kind, rest.trim_start()))
 }
 
-/// Whether a sentence begins with one of the words.
-fn is_riddle(sentence: &str) -> bool {
+/// Returns whether a sentence begins with one of [`OPENERS`].
+fn has_opener(sentence: &str) -> bool {
     OPENERS.iter().any(|opener| {
         let rest = sentence.strip_prefix(opener);
         rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-'))
@@ -41,20 +41,20 @@ fn is_riddle(sentence: &str) -> bool {
 fn doc_comments_begin_with_a_noun_or_a_verb() {
     let texts = rust_texts();
     let mut all = 0;
-    let mut riddles = Vec::new();
+    let mut unclear = Vec::new();
     for (path, text) in &texts {
         for (number, sentence) in first_lines(text) {
             all += 1;
-            if is_riddle(sentence) {
-                riddles.push(format!("{path}:{number}: {sentence}"));
+            if has_opener(sentence) {
+                unclear.push(format!("{path}:{number}: {sentence}"));
             }
         }
     }
-    let per_mille = (riddles.len() * 1000).div_ceil(all);
+    let per_mille = (unclear.len() * 1000).div_ceil(all);
     let found =
-        format!("{} of {all} doc comments ({per_mille} per thousand) begin with {OPENERS:?}", riddles.len());
+        format!("{} of {all} doc comments ({per_mille} per thousand) begin with {OPENERS:?}", unclear.len());
     println!("{found}; the first are:");
-    riddles.iter().take(SHOWN).for_each(|line| println!("  {line}"));
+    unclear.iter().take(SHOWN).for_each(|line| println!("  {line}"));
     assert!(
         per_mille <= MAX_PER_MILLE,
         "{found}, {MAX_PER_MILLE} are allowed; begin them with a noun phrase or a verb (`Returns`, `Bytes queued`)"
@@ -80,9 +80,9 @@ fn a_comment_counts_once_by_its_first_line() {
 }
 
 #[test]
-fn only_whole_words_are_riddles() {
-    assert!(["Of", "What a", "The same, again", "Whose: theirs"].into_iter().all(is_riddle));
+fn only_whole_words_are_openers() {
+    assert!(["Of", "What a", "The same, again", "Whose: theirs"].into_iter().all(has_opener));
     assert!(
-        !["Offset", "Whatever", "Where-clause", "The samples", "Thatch", "what"].into_iter().any(is_riddle)
+        !["Offset", "Whatever", "Where-clause", "The samples", "Thatch", "what"].into_iter().any(has_opener)
     );
 }

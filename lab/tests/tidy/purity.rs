@@ -30,7 +30,7 @@ const IMPURE: &[&str] = &[
     "rand",
 ];
 
-/// Impure paths that a source uses outside of its tests.
+/// Returns the impure paths that a source uses outside of its tests.
 fn impure_paths(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     collect(&without_tests(&tokens(text)), &mut found);
@@ -61,7 +61,7 @@ fn pure_crates_stay_pure() {
     for begin in PURE {
         let mut sources = texts.iter().filter(|(path, _)| path.starts_with(begin)).peekable();
         if sources.peek().is_none() {
-            problems.push(format!("{begin}: nothing is there any more; mend the list"));
+            problems.push(format!("{begin}: no such source exists; update the list"));
         }
         for (path, text) in sources.filter(|(path, _)| !path.ends_with("conformance.rs")) {
             let impure = impure_paths(text);

@@ -1,16 +1,16 @@
-//! Rules that are not kept everywhere yet: exceptions are counted or listed in a table, which only shrinks.
+//! Rules that do not hold everywhere yet: exceptions are counted or listed in a table, which only shrinks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::sources::assert_none;
 
-/// Sentences for people whose change has moved a number.
+/// Advice for a change that alters a number.
 pub(crate) struct Advice {
-    /// Meaning of the numbers, and where their table stands.
+    /// Meaning of the numbers, and the file of their table.
     pub(crate) rule: &'static str,
-    /// Next step where a number is higher than in the table.
+    /// Next step if a number is higher than in the table.
     pub(crate) risen: &'static str,
-    /// Next step where it is lower.
+    /// Next step if it is lower.
     pub(crate) fallen: &'static str,
 }
 
@@ -46,13 +46,13 @@ fn differences(
     names.into_iter().filter_map(difference).collect()
 }
 
-/// Whether a count is higher than in its table, or not in it.
+/// Returns whether a count is higher than in its table, or missing there.
 pub(crate) fn has_risen(found: &BTreeMap<String, usize>, table: &[(&str, usize)]) -> bool {
     let table: BTreeMap<&str, usize> = table.iter().copied().collect();
     found.iter().any(|(name, count)| table.get(name.as_str()).is_none_or(|listed| count > listed))
 }
 
-/// Fails where a count is not that of its table: higher is worse, and lower is to be kept.
+/// Fails if a count differs from its table: a higher one is worse, and a lower one must be recorded.
 pub(crate) fn assert_counts(
     found: &BTreeMap<String, usize>,
     table: &[(&str, usize)],
@@ -63,7 +63,7 @@ pub(crate) fn assert_counts(
     assert_none(differences(found, &by_name, advice, details), advice.rule);
 }
 
-/// Fails where something is found that the list does not have, or listed that is not found any more.
+/// Fails if a name is missing in the list, or if a listed name is no longer found.
 pub(crate) fn assert_listed(found: &BTreeSet<String>, list: &[&str], rule: &str, advice: &str) {
     let listed: BTreeSet<&str> = list.iter().copied().collect();
     let new = found.iter().filter(|name| !listed.contains(name.as_str()));

@@ -1,5 +1,5 @@
 //! Interfaces of crates without names of other crates: each name is imported from the crate that defines it, so that
-//! the allowed edges between crates cannot be walked around.
+//! re-exports cannot circumvent the allowed edges between crates.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use super::ratchet::assert_listed;
 use super::sources::{read, root, rust_texts};
 use super::use_paths::Visibility;
 
-/// Names that a crate passes on from another, with the file that does; the list only shrinks.
-const PASSED_ON: &[&str] = &[
+/// Names of other crates that a crate re-exports, with the file; the list only shrinks.
+const REEXPORTED: &[&str] = &[
     "crates/link/src/lib.rs: control::Choice",
     "crates/link/src/lib.rs: control::Refusal",
     "crates/link/src/lib.rs: control::RememberedPath",
@@ -23,14 +23,14 @@ const PASSED_ON: &[&str] = &[
     "crates/wire/src/lib.rs: array::Urgency",
 ];
 
-/// Names under which the workspace's crates know each other, from the root's `Cargo.toml`.
+/// Returns the names by which the crates of the workspace refer to each other, from the `Cargo.toml` of the root.
 fn crate_names(manifest: &str) -> BTreeSet<&str> {
     let lines = manifest.lines().filter(|line| line.contains("package = \"corridor-"));
     lines.filter_map(|line| line.split(' ').next()).collect()
 }
 
 /// Public imports of one crate that begin with another: `file: path`.
-fn passed_on(modules: &Modules<'_>, crates: &BTreeSet<&str>) -> BTreeSet<String> {
+fn reexported(modules: &Modules<'_>, crates: &BTreeSet<&str>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for module in modules.iter() {
         let imports = module.items.imports.iter().filter(|import| import.visibility == Visibility::Public);
@@ -47,18 +47,18 @@ fn passed_on(modules: &Modules<'_>, crates: &BTreeSet<&str>) -> BTreeSet<String>
 }
 
 #[test]
-fn crates_pass_on_no_names_of_others() {
+fn crates_reexport_no_names_of_others() {
     let texts = rust_texts();
     let manifest = read(&root().join("Cargo.toml"));
     let crates = crate_names(&manifest);
     let roots = crate_roots(&texts);
-    let found = roots.iter().flat_map(|(_, root)| passed_on(&Modules::of(root, &texts), &crates)).collect();
+    let found = roots.iter().flat_map(|(_, root)| reexported(&Modules::of(root, &texts), &crates)).collect();
     let rule = "names of other crates in a crate's interface (list in lab/tests/tidy/reexports.rs)";
-    assert_listed(&found, PASSED_ON, rule, "import it from its own crate where it is used");
+    assert_listed(&found, REEXPORTED, rule, "import it from its own crate where it is used");
 }
 
 #[test]
-fn only_public_names_of_other_crates_are_passed_on() {
+fn only_public_names_of_other_crates_are_reexports() {
     let manifest = "[workspace.dependencies]\narray = { package = \"corridor-array\", path = \"a\" }\n\
         plan = { package = \"corridor-plan\" }\nserde = \"1\"\n";
     let crates = crate_names(manifest);
@@ -67,7 +67,7 @@ fn only_public_names_of_other_crates_are_passed_on() {
         pub use serde::F; pub mod g { pub use corridor_plan; }";
     let texts =
         [("src/lib.rs".to_owned(), text.to_owned()), ("src/plan.rs".to_owned(), String::new())].into();
-    let found = passed_on(&Modules::of("src/lib.rs", &texts), &crates);
+    let found = reexported(&Modules::of("src/lib.rs", &texts), &crates);
     let expected = ["src/lib.rs: array::B", "src/lib.rs: array::c::*", "src/lib.rs: corridor_plan"];
     assert_eq!(found, expected.map(str::to_owned).into());
 }

@@ -1,4 +1,4 @@
-//! Files of the repository, and how a rule fails: shared by the tests of the rules.
+//! Files of the repository, and the failure of a rule: shared by the tests of the rules.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("lab lies in the workspace").to_path_buf()
 }
 
-/// Files that git tracks.
+/// Returns the files that git tracks.
 pub(crate) fn tracked() -> Vec<PathBuf> {
     let out = Command::new("git").arg("ls-files").arg("-z").current_dir(root()).output().expect("git runs");
     assert!(out.status.success(), "git ls-files failed");
@@ -42,8 +42,8 @@ pub(crate) fn rust_texts() -> BTreeMap<String, String> {
     with_extension("rs").iter().map(|path| (relative(path), read(path))).collect()
 }
 
-/// Lines of a file outside the tests that are written in it (`mod tests {`), with their numbers. Lines behind such a module
-/// count, and so do those behind a declaration (`mod tests;`).
+/// Returns the lines of a file outside of its inline tests (`mod tests {`), with their numbers. Lines after such a module
+/// count, and so do those after a declaration (`mod tests;`).
 pub(crate) fn lines_without_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
     // Open brackets of an attribute that has several lines.
     let mut open = 0_usize;
@@ -62,7 +62,7 @@ pub(crate) fn lines_without_tests(text: &str) -> impl Iterator<Item = (usize, &s
     })
 }
 
-/// Fails with a rule and where it is broken, a line each.
+/// Fails with a rule and its violations, one per line.
 pub(crate) fn assert_none(problems: Vec<String>, rule: &str) {
     assert!(problems.is_empty(), "{rule}:\n  {}", problems.join("\n  "));
 }

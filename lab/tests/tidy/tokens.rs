@@ -1,5 +1,5 @@
-//! Words and signs of a Rust text, without comments, literals, lifetimes and tests. Not a parser: the little grammar
-//! that the rules need is in `use_paths.rs` and `items.rs`.
+//! Tokens of a Rust text, without comments, literals, lifetimes and tests. Not a parser: the grammar that the rules
+//! need is in `use_paths.rs` and `items.rs`.
 
 /// Splits a text into words, `::`, `..`, and single other characters.
 pub(crate) fn tokens(text: &str) -> Vec<&str> {
@@ -20,7 +20,7 @@ pub(crate) fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// Whether a token is a name, a keyword or a number.
+/// Returns whether a token is a name, a keyword or a number.
 pub(crate) fn is_word(token: &str) -> bool {
     token.chars().next().is_some_and(is_word_part)
 }
@@ -74,7 +74,7 @@ fn literal(text: &str) -> Option<usize> {
     quoted(text, false)
 }
 
-/// Bytes of the quoted literal at the start of a text, which is raw behind an `r`.
+/// Bytes of the quoted literal at the start of a text; it is raw after an `r`.
 fn quoted(text: &str, is_raw: bool) -> Option<usize> {
     if is_raw {
         let fence = text.len() - text.trim_start_matches('#').len();
@@ -93,7 +93,7 @@ fn quoted(text: &str, is_raw: bool) -> Option<usize> {
     Some(1 + word(body))
 }
 
-/// Position of the quote that ends a text, past those with a backslash.
+/// Position of the closing quote, without escaped ones.
 fn closing(body: &str, quote: char) -> Option<usize> {
     let mut is_escaped = false;
     body.char_indices().find_map(|(at, c)| {
@@ -119,7 +119,7 @@ pub(crate) fn group(tokens: &[&str]) -> usize {
     tokens.len()
 }
 
-/// Leaves out the items that are built for tests only.
+/// Removes the items that are built for tests only.
 pub(crate) fn without_tests<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     let mut kept = Vec::new();
     let mut at = 0;
@@ -134,7 +134,7 @@ pub(crate) fn without_tests<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     kept
 }
 
-/// Whether an attribute starts the tokens that leaves out what follows where no tests are built.
+/// Returns whether the tokens begin with an attribute that builds the next item for tests only.
 fn is_for_tests(tokens: &[&str]) -> bool {
     tokens.starts_with(&["#", "[", "cfg", "(", "test", ")"])
         || tokens.starts_with(&["#", "[", "cfg", "(", "all", "(", "test"])
@@ -164,7 +164,7 @@ fn item(tokens: &[&str]) -> usize {
 }
 
 #[test]
-fn comments_literals_and_lifetimes_are_no_tokens() {
+fn comments_literals_and_lifetimes_are_not_tokens() {
     let text = r##"a /* b /* c */ d */ "e\"f" r#"g"h"# 'i' '\'' b'j' <'k> br"l" r#m // n
         ::o.p 'q: 0x1f"##;
     assert_eq!(tokens(text), ["a", "<", ">", "r#m", "::", "o", ".", "p", ":", "0x1f"]);

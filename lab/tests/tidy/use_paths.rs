@@ -1,4 +1,4 @@
-//! Paths in a Rust text: the tree behind a `use`, expanded, and those written where they are needed.
+//! Paths in a Rust text: the expanded tree of a `use`, and paths in code.
 
 use super::tokens::{group, is_word};
 
@@ -13,12 +13,12 @@ pub(crate) enum Visibility {
     Public,
 }
 
-/// One name that a `use` brings, or all names of a module.
+/// One name that a `use` imports, or all names of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Import<'a> {
-    /// From left to right, as written; without `*`.
+    /// Words of the path, without `*`.
     pub(crate) path: Vec<&'a str>,
-    /// Name from here on; `*` for all.
+    /// Name in this module; `*` for all.
     pub(crate) name: &'a str,
     pub(crate) visibility: Visibility,
 }
@@ -29,7 +29,7 @@ impl Import<'_> {
     }
 }
 
-/// Expands what stands between `use` and its semicolon.
+/// Expands the tree between `use` and its semicolon.
 pub(crate) fn expand<'a>(tree: &[&'a str], visibility: Visibility) -> Vec<Import<'a>> {
     let mut imports = Vec::new();
     expand_below(&[], tree, visibility, &mut imports);
@@ -56,7 +56,7 @@ fn expand_below<'a>(
                 name = tree.get(at + 1).copied();
                 at += 1;
             }
-            // Behind braces it is the module itself; alone, the module it stands in.
+            // In braces it is the module itself; alone, the current module.
             "self" if !path.is_empty() => {}
             word if is_word(word) => path.push(word),
             _ => {}
@@ -68,7 +68,7 @@ fn expand_below<'a>(
     }
 }
 
-/// Cuts the inside of braces at its own commas.
+/// Splits the contents of braces at their top-level commas.
 fn branches<'t, 'a>(inner: &'t [&'a str]) -> impl Iterator<Item = &'t [&'a str]> {
     let mut depth = 0;
     inner
@@ -83,8 +83,8 @@ fn branches<'t, 'a>(inner: &'t [&'a str]) -> impl Iterator<Item = &'t [&'a str]>
         .filter(|branch| !branch.is_empty())
 }
 
-/// Path of several words that begins at a position, if one does. The end of a longer path, a method and the scope of
-/// a `pub` are none.
+/// Returns the path of several words that begins at a position, if any. The end of a longer path, a method and the scope of
+/// a `pub` do not count.
 pub(crate) fn path_at<'a>(tokens: &[&'a str], at: usize) -> Option<Vec<&'a str>> {
     let is_middle = at > 0 && matches!(tokens[at - 1], "::" | ".");
     let is_scope = at > 2 && tokens[at - 3..at] == ["pub", "(", "in"];
