@@ -33,6 +33,8 @@ const UNBOUNDED: &str = "unbounded channel";
 /// One module outside of tests.
 struct Source<'a> {
     crate_name: String,
+    /// Path of its file from the root of the repository.
+    file: &'a str,
     /// Names from the root of the crate on.
     path: Vec<&'a str>,
     tokens: Vec<&'a str>,
@@ -65,7 +67,7 @@ fn sources(texts: &BTreeMap<String, String>) -> Vec<Source<'_>> {
             let names = inner.unwrap_or_default().split('/');
             let path = names.filter(|name| !["", "lib", "main", "mod"].contains(name)).collect();
             let tokens = without_tests(&tokens(&texts[file]));
-            sources.push(Source { crate_name: crate_name.clone(), path, tokens });
+            sources.push(Source { crate_name: crate_name.clone(), file, path, tokens });
         }
     }
     sources
@@ -195,8 +197,8 @@ fn rows(page: &str) -> BTreeSet<(&str, &str)> {
 
 /// Module and constructs of a line, if it is a row.
 fn row(line: &str) -> Option<(&str, &str)> {
-    let (module, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
-    Some((module, rest.split(" | ").next()?))
+    let (module, rest) = line.strip_prefix("| [`")?.split_once("`](")?;
+    Some((module, rest.split(" | ").nth(1)?))
 }
 
 /// Differences between the constructs found, by module, and the rows of the table.
@@ -257,6 +259,12 @@ fn modules_and_constants_on_the_page_of_queues_exist() {
             web.extend(file.and_then(|file| in_web.iter().find(|path| relative(path).ends_with(&file))));
             if rust.len() + web.len() == before {
                 problems.push(format!("{PAGE}:{number}: there is no module `{module}`"));
+                continue;
+            }
+            let found = rust.last().filter(|_| file.is_none()).map(|source| source.file.to_owned());
+            let found = found.or_else(|| web.last().map(|path| relative(path))).unwrap_or_default();
+            if line.starts_with('|') && !line.contains(&format!("[`{module}`](../{found})")) {
+                problems.push(format!("{PAGE}:{number}: `{module}` must be a link to ../{found}"));
             }
         }
         for (name, value) in quoted(line).filter_map(constant) {
@@ -298,12 +306,13 @@ fn constructs_are_distinguished_from_similar_code() {
 fn a_queue_without_a_row_and_a_row_without_a_queue_are_reported() {
     let source = |path: &[&'static str]| Source {
         crate_name: "a".to_owned(),
+        file: "",
         path: path.to_vec(),
         tokens: Vec::new(),
     };
     let (first, second, third) = (source(&["b", "c"]), source(&["d", "c"]), source(&["e"]));
     let page = format!(
-        "{TABLE}\n\n| module | construct |\n|---|---|\n| `a::c` | `Notify`, `watch` | x |\n| `a::f` | `watch` | y |\n"
+        "{TABLE}\n\n| module | construct |\n|---|---|\n| [`a::c`](c.rs) | `Notify`, `watch` | x |\n| [`a::f`](f.rs) | `watch` | y |\n"
     );
     let rows = rows(&page);
     assert!(rows.iter().eq(&[("a::c", "Notify"), ("a::c", "watch"), ("a::f", "watch")]));

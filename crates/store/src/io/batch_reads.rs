@@ -26,7 +26,7 @@ const TURN: Duration = Duration::from_millis(5);
 
 /// Small read of a batch.
 pub(crate) struct SmallRead {
-    /// Which one, as its asker counts.
+    /// Number of the read, counted by the caller.
     pub(crate) number: usize,
     pub(crate) request: ReadRequest,
     pub(crate) into: Region,

@@ -53,7 +53,7 @@ pub(super) struct WaiterList(Mutex<Vec<BlockWaiter>>);
 impl WaiterList {
     /// Returns the priority of the most urgent waiter.
     fn priority(&self) -> Priority {
-        let of = |asker: &BlockWaiter| match asker {
+        let of = |waiter: &BlockWaiter| match waiter {
             BlockWaiter::Want(want) => (!want.is_cancelled()).then(|| want.urgency().priority),
             BlockWaiter::Block(interest) => interest.upgrade().map(|i| i.priority()),
         };
@@ -147,20 +147,20 @@ impl LevelMaker {
         self: &Arc<Self>,
         plan: &Arc<PyramidPlan>,
         key: BlockKey,
-        asker: BlockWaiter,
+        waiter: BlockWaiter,
     ) -> BlockFuture {
         let mut flights = self.flights.lock();
         if let Some(flight) = flights.get(&key)
             && let (Some(making), Some(interest)) = (flight.making.upgrade(), flight.interest.upgrade())
         {
-            interest.0.lock().push(asker);
+            interest.0.lock().push(waiter);
             return making;
         }
         if flights.len() >= FLIGHTS_BEFORE_CLEARING {
             flights.retain(|_, flight| flight.interest.strong_count() > 0);
         }
-        let pieces_at_once = if matches!(asker, BlockWaiter::Want(_)) { PIECES_AT_ONCE } else { 1 };
-        let interest = Arc::new(WaiterList(Mutex::new(vec![asker])));
+        let pieces_at_once = if matches!(waiter, BlockWaiter::Want(_)) { PIECES_AT_ONCE } else { 1 };
+        let interest = Arc::new(WaiterList(Mutex::new(vec![waiter])));
         let watched = Arc::downgrade(&interest);
         let (maker, plan) = (Arc::clone(self), Arc::clone(plan));
         let making = async move { maker.make(&plan, key, &interest, pieces_at_once).await }.boxed().shared();

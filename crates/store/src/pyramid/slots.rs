@@ -68,7 +68,7 @@ impl Drop for WorkSlot {
         };
         let (_, sender) = state.waiting.remove(at);
         drop(state);
-        // If its asker is gone by now, the slot comes back in the error and passes on when that is dropped.
+        // If its caller is gone by now, the slot comes back in the error and passes on when that is dropped.
         drop(sender.send(Self { slots: self.slots.clone() }));
     }
 }

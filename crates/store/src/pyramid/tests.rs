@@ -475,7 +475,7 @@ fn viewers_see_how_far_levels_are_while_they_are_made() {
 }
 
 #[test]
-fn many_askers_make_a_block_once_and_withdrawn_ones_make_nothing() {
+fn many_callers_make_a_block_once_and_withdrawn_ones_make_nothing() {
     let (format, levels) = Case::new("<f4", &[128, 128, 128]).open();
     let dataset = block_on(levels.describe()).unwrap();
     let key = BlockKey { level: 1, ..key_of(&dataset) };
@@ -487,7 +487,7 @@ fn many_askers_make_a_block_once_and_withdrawn_ones_make_nothing() {
     let answers: Vec<_> = block_on(futures::stream::select_all(streams).collect());
     assert_eq!(answers.len(), 20);
     assert!(answers.iter().all(|a| a.result.is_ok()));
-    // Blocks begun together are made once; later askers find it gone and make it anew.
+    // Blocks begun together are made once; later callers find it gone and make it anew.
     let size = format.bytes.len() as u64;
     assert!(format.bytes_read.load(Ordering::Relaxed) <= size * 20 / BLOCKS_AT_ONCE as u64);
     drop(handles);

@@ -56,7 +56,7 @@ impl<T: Send, F: FnOnce(&CancelFlag) -> Result<T> + Send> WorkerJob for PoolTask
     fn run(self: Box<Self>, permit: QueuePermit) {
         drop(permit);
         let result = (self.work)(&self.cancel);
-        // The asker may have gone away.
+        // The caller may have gone away.
         drop(self.reply.send(result));
     }
 }

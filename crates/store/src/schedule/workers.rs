@@ -162,9 +162,9 @@ impl Workers {
             };
             drop(queue);
             // A panic is a bug in a format; it must cost one answer, not the thread. The job's
-            // channel closes as it unwinds, which its asker sees.
+            // channel closes as it unwinds, which its caller sees.
             if catch_unwind(AssertUnwindSafe(|| job.run(permit))).is_err() {
-                tracing::error!("a storage job panicked; its asker gets no answer from it");
+                tracing::error!("a storage job panicked; its caller gets no answer from it");
             }
             queue = self.0.queue.lock();
         }
