@@ -256,7 +256,10 @@ fn modules_and_constants_on_the_page_of_queues_exist() {
             let file = module.strip_prefix("web::").map(|name| format!("/{name}.ts"));
             let before = rust.len() + web.len();
             rust.extend(sources.iter().filter(|source| source.is_meant_by(module)));
-            web.extend(file.and_then(|file| in_web.iter().find(|path| relative(path).ends_with(&file))));
+            web.extend(
+                file.as_ref()
+                    .and_then(|file| in_web.iter().find(|path| relative(path).ends_with(file.as_str()))),
+            );
             if rust.len() + web.len() == before {
                 problems.push(format!("{PAGE}:{number}: there is no module `{module}`"));
                 continue;

@@ -88,7 +88,7 @@ impl PaceInput {
     }
 }
 
-/// Size, codec and quality of a frame to draw.
+/// Size, codec and effort of a frame to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FramePlan {
     pub(crate) width: u32,
