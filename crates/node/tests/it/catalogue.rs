@@ -1,4 +1,4 @@
-//! Servers that hold different data sets, as one.
+//! Catalogues: servers with different data sets, presented as one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use wire::ops::{BlockPlace, StatsParameters, encode_json};
 
 use crate::common::{Served, context, local, read};
 
-/// Days of each year.
+/// Number of days in each of the test's years.
 const DAYS: u64 = 6;
 
-/// A raw file of some days of a year, with its description; gives the description's path.
+/// Writes a raw file with the days of one year, and its description; returns the path of the description.
 fn year(folder: &Path, number: u64, value: u8) -> String {
     let name = format!("year{number}");
     let bytes: Vec<u8> = (0..DAYS * 8 * 9).map(|i| u8::try_from(i % 200).unwrap() + value).collect();
@@ -40,10 +40,10 @@ fn year(folder: &Path, number: u64, value: u8) -> String {
     description.to_string_lossy().into_owned()
 }
 
-/// One URL of several servers that names no data set.
-fn all(servers: &[&Served]) -> Url {
-    let of = |server: &&Served| Url { dataset: String::new(), ..server.url().clone() };
-    Url::joined(servers.iter().map(of)).expect("servers without a data set")
+/// Returns one URL for several servers, without the name of a data set.
+fn joined_url(servers: &[&Served]) -> Url {
+    let url = |server: &&Served| Url { dataset: String::new(), ..server.url().clone() };
+    Url::joined(servers.iter().map(url)).expect("servers without a data set")
 }
 
 async fn open(server: &Served, url: Url, sharing: Sharing) -> Result<Stack> {
@@ -52,13 +52,13 @@ async fn open(server: &Served, url: Url, sharing: Sharing) -> Result<Stack> {
     assemble(&Location::Remote(url), &context).await
 }
 
-async fn everything(source: &Arc<dyn Source>, array: u32) -> Result<Vec<u8>> {
+async fn read_all(source: &Arc<dyn Source>, array: u32) -> Result<Vec<u8>> {
     let described = source.describe().await?;
     read(source, array, Selection::all(described.array(array)?.shape())).await
 }
 
 /// Reads until a read fails, and returns the error: connections end a moment after their server.
-async fn lost(source: &Arc<dyn Source>, array: u32, text: &str) -> Error {
+async fn read_until_error(source: &Arc<dyn Source>, array: u32, text: &str) -> Error {
     let described = source.describe().await.unwrap();
     let selection = Selection::parse(text, described.array(array).unwrap().shape()).unwrap();
     loop {
@@ -70,18 +70,18 @@ async fn lost(source: &Arc<dyn Source>, array: u32, text: &str) -> Error {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn years_on_three_servers_are_one_array_and_the_copy_of_one_that_ends_goes_on() {
+async fn years_on_three_servers_are_one_array_and_replicas_replace_a_stopped_server() {
     let folder = tempfile::tempdir().unwrap();
     let years: Vec<String> = (0..4).map(|n| year(folder.path(), n, u8::try_from(n).unwrap())).collect();
     let mut expected = Vec::new();
     for path in &years {
-        expected.extend(everything(&local(folder.path(), path).await.source, 0).await.unwrap());
+        expected.extend(read_all(&local(folder.path(), path).await.source, 0).await.unwrap());
     }
     let mut first = Served::start(&[&years[2], &years[0]]).await;
     let mut second = Served::start(&[&years[1]]).await;
     let third = Served::start(&[&years[3], &years[0], &years[2]]).await;
     for sharing in [Sharing::Auto, Sharing::Files] {
-        let stack = open(&third, all(&[&first, &second, &third]), sharing).await.unwrap();
+        let stack = open(&third, joined_url(&[&first, &second, &third]), sharing).await.unwrap();
         let described = stack.source.describe().await.unwrap();
         assert_eq!(described.arrays.len(), 1, "{:?}", described.warnings);
         assert_eq!(
@@ -90,12 +90,15 @@ async fn years_on_three_servers_are_one_array_and_the_copy_of_one_that_ends_goes
         );
         check_source(Arc::clone(&stack.source)).await;
     }
-    // Without the cache's memory of what was read.
-    let stack = open(&third, all(&[&first, &second, &third]), Sharing::Files).await.unwrap();
+    // A new stack, whose cache is empty.
+    let stack = open(&third, joined_url(&[&first, &second, &third]), Sharing::Files).await.unwrap();
     first.task.shutdown().await;
-    assert!(everything(&stack.source, 0).await.unwrap() == expected, "the third has copies of the first's");
+    assert!(
+        read_all(&stack.source, 0).await.unwrap() == expected,
+        "the third server has copies of the first one's data"
+    );
     second.task.shutdown().await;
-    let error = lost(&stack.source, 0, "7").await;
+    let error = read_until_error(&stack.source, 0, "7").await;
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
     assert!(error.to_string().contains("data set `year1.toml`"), "{error}");
     let states = stack.servers();
@@ -109,13 +112,17 @@ async fn years_on_three_servers_are_one_array_and_the_copy_of_one_that_ends_goes
     assert!(is_used(&third, "year0.toml") && is_used(&third, "year3.toml"), "{states:?}");
     assert!(!is_used(&first, "year0.toml") && !is_used(&second, "year1.toml"), "{states:?}");
     let selection = Selection::parse("18:24", &[24, 8, 9]).unwrap();
-    assert_eq!(read(&stack.source, 0, selection).await.unwrap(), expected[18 * 72..], "the others go on");
-    let refused = open(&third, all(&[&second, &third]), Sharing::Files).await.map(|_| ()).unwrap_err();
+    assert_eq!(
+        read(&stack.source, 0, selection).await.unwrap(),
+        expected[18 * 72..],
+        "the other data sets stay readable"
+    );
+    let refused = open(&third, joined_url(&[&second, &third]), Sharing::Files).await.map(|_| ()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Unreachable);
     assert!(refused.to_string().contains("remove it from the URL"), "{refused}");
 }
 
-/// Fails whatever it is asked.
+/// Handler that fails on every request.
 struct FailingHandler(&'static str);
 
 impl Handler for FailingHandler {
@@ -135,7 +142,7 @@ impl Handler for FailingHandler {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn half_of_a_series_is_never_taken_for_all_of_it() {
+async fn an_incomplete_series_is_never_presented_as_complete() {
     let folder = tempfile::tempdir().unwrap();
     let (early, late) = (year(folder.path(), 0, 0), year(folder.path(), 1, 9));
     let first = Served::start(&[&early]).await;
@@ -143,41 +150,41 @@ async fn half_of_a_series_is_never_taken_for_all_of_it() {
     gone.task.shutdown().await;
     let mut registry = of_data_server();
     registry.add(FailingHandler("describe"));
-    // It says what it has, and then no more.
+    // It lists its data sets, but fails to describe them.
     let broken = Served::with(&[&late], registry, Limits::default()).await;
     for second in [&gone, &broken] {
         for order in [[&first, second], [second, &first]] {
-            let error = open(&first, all(&order), Sharing::Auto).await.map(|_| ()).unwrap_err();
+            let error = open(&first, joined_url(&order), Sharing::Auto).await.map(|_| ()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
             for part in [&second.url().authority(), "its data sets are not known", "`--rule replicated`"] {
                 assert!(error.to_string().contains(part), "{error}");
             }
         }
     }
-    // Whoever says that all have the same goes on with those that are there.
-    let stack = open(&first, all(&[&first, &gone]), Sharing::Replicated).await.unwrap();
+    // With `replicated`, the reachable servers suffice.
+    let stack = open(&first, joined_url(&[&first, &gone]), Sharing::Replicated).await.unwrap();
     assert_eq!(stack.source.describe().await.unwrap().arrays[0].shape(), [DAYS, 8, 9]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_circle_through_a_catalogue_is_refused() {
-    let mut first = Served::to_be_restarted(&["synthetic:waves?shape=7,9,11&dtype=u16"]).await;
+async fn a_cycle_through_a_catalogue_is_refused() {
+    let mut first = Served::restartable(&["synthetic:waves?shape=7,9,11&dtype=u16"]).await;
     let other = Served::start(&["synthetic:noise?shape=5,6,7&dtype=u8"]).await;
-    let middle = Served::changed(&[&all(&[&first, &other]).to_string()], |_| {}).await.unwrap();
+    let middle = Served::with_options(&[&joined_url(&[&first, &other]).to_string()], |_| {}).await.unwrap();
     let at = first.url().authority().parse().unwrap();
     let upstream = middle.url().to_string();
     first.task.shutdown().await;
-    // It starts again at the same address, with data that come from itself; the other one still answers.
-    let again = |options: &mut ServerOptions| {
+    // The first server restarts at the same address with data that come from itself; the other one still answers.
+    let restart = |options: &mut ServerOptions| {
         options.listen = Listen::At(at);
         options.context.directories = UserDirectories::below(first.folder.path());
     };
-    let error = Served::changed(&[&upstream], again).await.map(|_| ()).unwrap_err();
+    let error = Served::with_options(&[&upstream], restart).await.map(|_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(error.to_string().contains("come from this one"), "{error}");
 }
 
-/// Says that its data come through these servers.
+/// Handler that reports these servers as the chain through which its data come.
 struct ChainHandler(Vec<String>);
 
 impl Handler for ChainHandler {
@@ -196,49 +203,49 @@ impl Handler for ChainHandler {
     }
 }
 
-/// A server of data that come through so many others.
-async fn through(location: &str, servers: std::ops::Range<usize>) -> Served {
+/// Starts a server whose data come through servers with these numbers.
+async fn serve_with_chain(location: &str, servers: std::ops::Range<usize>) -> Served {
     let mut registry = of_data_server();
     registry.add(ChainHandler(servers.map(|n| format!("server-{n}")).collect()));
     Served::with(&[location], registry, Limits::default()).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_server_has_anew_is_seen_by_those_that_serve_its_catalogue_again() {
+async fn new_data_sets_of_a_server_appear_in_servers_of_its_catalogue() {
     let folder = tempfile::tempdir().unwrap();
     let years: Vec<String> = (0..3).map(|n| year(folder.path(), n, u8::try_from(n).unwrap())).collect();
     let first = Served::start(&[&years[0]]).await;
-    let second = Served::to_be_restarted(&[&years[1]]).await;
+    let second = Served::restartable(&[&years[1]]).await;
     let often = |options: &mut ServerOptions| options.context.ask_again_after = Duration::from_millis(50);
-    let middle = Served::changed(&[&all(&[&first, &second]).to_string()], often).await.unwrap();
+    let middle = Served::with_options(&[&joined_url(&[&first, &second]).to_string()], often).await.unwrap();
     let steps = async || middle.stack().await.source.describe().await.unwrap().arrays[0].shape()[0];
     assert_eq!(steps().await, 2 * DAYS);
-    let _second = second.again(&[&years[1], &years[2]], |_| {}).await;
+    let _second = second.restart(&[&years[1], &years[2]], |_| {}).await;
     let grown = async {
         while steps().await < 3 * DAYS {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), grown).await.expect("it is seen");
-    let last = everything(&local(folder.path(), &years[2]).await.source, 0).await.unwrap();
-    let found = everything(&middle.stack().await.source, 0).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), grown).await.expect("the new data set appears");
+    let last = read_all(&local(folder.path(), &years[2]).await.source, 0).await.unwrap();
+    let found = read_all(&middle.stack().await.source, 0).await.unwrap();
     assert_eq!(found[found.len() - last.len()..], last);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn chains_are_bounded_also_side_by_side() {
+async fn length_of_chains_is_limited_for_catalogues_too() {
     let half = MAX_CHAIN / 2;
     let (waves, noise) = ("synthetic:waves?shape=7,9,11&dtype=u16", "synthetic:noise?shape=5,6,7&dtype=u8");
     let cases = [
-        (vec![through(waves, 0..MAX_CHAIN - 1).await], true),
-        (vec![through(waves, 0..MAX_CHAIN).await], false),
-        (vec![through(waves, 0..half).await, through(noise, half..MAX_CHAIN).await], false),
-        // Those that both have their data from count once.
-        (vec![through(waves, 0..half + 9).await, through(noise, 9..half + 9).await], true),
+        (vec![serve_with_chain(waves, 0..MAX_CHAIN - 1).await], true),
+        (vec![serve_with_chain(waves, 0..MAX_CHAIN).await], false),
+        (vec![serve_with_chain(waves, 0..half).await, serve_with_chain(noise, half..MAX_CHAIN).await], false),
+        // Servers in both chains count once.
+        (vec![serve_with_chain(waves, 0..half + 9).await, serve_with_chain(noise, 9..half + 9).await], true),
     ];
     for (number, (servers, is_allowed)) in cases.iter().enumerate() {
-        let url = all(&servers.iter().collect::<Vec<_>>());
-        let served = Served::changed(&[&url.to_string()], |_| {}).await.map(|_| ());
+        let url = joined_url(&servers.iter().collect::<Vec<_>>());
+        let served = Served::with_options(&[&url.to_string()], |_| {}).await.map(|_| ());
         assert_eq!(served.is_ok(), *is_allowed, "case {number}: {served:?}");
         if let Err(error) = served {
             assert!(error.to_string().contains("at most 64 servers"), "{error}");
@@ -247,13 +254,13 @@ async fn chains_are_bounded_also_side_by_side() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_of_different_data_are_one_catalogue_that_can_be_served_again() {
+async fn a_catalogue_of_several_servers_can_be_served_again() {
     let servers = [
         Served::start(&["synthetic:waves?shape=7,9,11&dtype=u16"]).await,
         Served::start(&["synthetic:noise?shape=5,6,7&dtype=u8"]).await,
     ];
-    let url = all(&servers.each_ref());
-    let middle = Served::changed(&[&url.to_string()], |_| {}).await.unwrap();
+    let url = joined_url(&servers.each_ref());
+    let middle = Served::with_options(&[&url.to_string()], |_| {}).await.unwrap();
     for stack in [open(&servers[0], url, Sharing::Auto).await.unwrap(), middle.stack().await] {
         let described = stack.source.describe().await.unwrap();
         let names: Vec<&str> = described.arrays.iter().map(|a| a.name.as_str()).collect();
@@ -268,20 +275,21 @@ async fn servers_of_different_data_are_one_catalogue_that_can_be_served_again() 
             let there = BlockPlace { dataset: there.id, generation: there.generation, ..place(0) };
             let request = StatsParameters { place: there, ..request };
             assert_eq!(found, server.stack().await.stats(&request, urgency, 1 << 20).await.unwrap());
-            let there = everything(&server.stack().await.source, 0).await.unwrap();
-            assert_eq!(everything(&stack.source, array).await.unwrap(), there);
+            let there = read_all(&server.stack().await.source, 0).await.unwrap();
+            assert_eq!(read_all(&stack.source, array).await.unwrap(), there);
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_that_disagree_about_a_data_set_are_named() {
+async fn error_names_the_servers_that_disagree_about_a_data_set() {
     let servers = [
         Served::start(&["synthetic:waves?shape=7,9,11&dtype=u16"]).await,
         Served::start(&["synthetic:waves?shape=7,9,12&dtype=u16"]).await,
     ];
     for sharing in [Sharing::Auto, Sharing::Files] {
-        let error = open(&servers[0], all(&servers.each_ref()), sharing).await.map(|_| ()).unwrap_err();
+        let error =
+            open(&servers[0], joined_url(&servers.each_ref()), sharing).await.map(|_| ()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
         for server in &servers {
             assert!(error.to_string().contains(&server.url().authority()), "{error}");
@@ -293,14 +301,14 @@ async fn servers_that_disagree_about_a_data_set_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn blocks_come_from_their_homes_where_a_person_says_so() {
+async fn rule_blocks_reads_each_block_from_one_of_its_two_servers() {
     let waves = "synthetic:waves?shape=90,200,200&dtype=u16";
     let mut servers =
         [Served::start(&[waves]).await, Served::start(&[waves]).await, Served::start(&[waves]).await];
     let url = Url::joined(servers.iter().map(|s| s.url().clone())).unwrap();
     let stack = open(&servers[0], url, Sharing::Blocks).await.unwrap();
-    let expected = everything(&local(servers[0].folder.path(), waves).await.source, 0).await.unwrap();
-    assert!(everything(&stack.source, 0).await.unwrap() == expected);
+    let expected = read_all(&local(servers[0].folder.path(), waves).await.source, 0).await.unwrap();
+    assert!(read_all(&stack.source, 0).await.unwrap() == expected);
     servers[1].task.shutdown().await;
-    assert!(everything(&stack.source, 0).await.unwrap() == expected, "each block has two homes");
+    assert!(read_all(&stack.source, 0).await.unwrap() == expected, "each block is assigned to two servers");
 }

@@ -1,4 +1,4 @@
-//! Operations called through a server of another server's data, and servers that are too busy.
+//! Operations called through servers that serve another server's data, and requests to busy servers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn normal() -> Urgency {
     Urgency::of(Priority::NORMAL)
 }
 
-/// The sum of some elements, and their first ones as an array.
+/// Operation that sums elements and returns an array with the numbers below `first`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Sum {
     first: u64,
@@ -45,10 +45,10 @@ impl OperationParameters for Sum {
     }
 }
 
-/// Counts how often it was computed here.
-struct Summing(Arc<AtomicU64>);
+/// Handler of `sum` that counts its calls.
+struct SumHandler(Arc<AtomicU64>);
 
-impl Handler for Summing {
+impl Handler for SumHandler {
     type Work = CallRequest<Sum>;
 
     fn name(&self) -> &'static str {
@@ -76,17 +76,17 @@ impl Handler for Summing {
     }
 }
 
-/// A server of one location; with the operation, or without.
+/// Starts a server of one location, with the operation `sum` if there is a counter for its calls.
 async fn serve(location: &str, counted: Option<&Arc<AtomicU64>>) -> Served {
     let mut registry = of_data_server();
     if let Some(count) = counted {
-        registry.add(Summing(Arc::clone(count)));
+        registry.add(SumHandler(Arc::clone(count)));
     }
     Served::with(&[location], registry, Limits::default()).await
 }
 
-/// Passes connections on to a server, and counts the bytes of both directions.
-async fn counting(to: &Url) -> (Url, Arc<AtomicU64>, JoinSet<()>) {
+/// Starts a relay to a server that counts the bytes in both directions.
+async fn counting_relay(to: &Url) -> (Url, Arc<AtomicU64>, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address: SocketAddr = to.authority().parse().unwrap();
     let url = Url { port: listener.local_addr().unwrap().port(), ..to.clone() };
@@ -99,14 +99,14 @@ async fn counting(to: &Url) -> (Url, Arc<AtomicU64>, JoinSet<()>) {
             let far = TcpStream::connect(address).await.unwrap();
             let (near_in, near_out) = near.into_split();
             let (far_in, far_out) = far.into_split();
-            passing.spawn(pass(near_in, far_out, Arc::clone(&counted)));
-            passing.spawn(pass(far_in, near_out, Arc::clone(&counted)));
+            passing.spawn(copy(near_in, far_out, Arc::clone(&counted)));
+            passing.spawn(copy(far_in, near_out, Arc::clone(&counted)));
         }
     });
     (url, count, tasks)
 }
 
-async fn pass(
+async fn copy(
     mut from: tokio::net::tcp::OwnedReadHalf,
     mut to: tokio::net::tcp::OwnedWriteHalf,
     count: Arc<AtomicU64>,
@@ -128,16 +128,16 @@ async fn of(stack: &Stack) -> Operand {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_called_operation_is_computed_where_the_data_are() {
+async fn an_operation_is_computed_on_the_server_with_the_data() {
     let (there, here) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let origin = serve(WAVES, Some(&there)).await;
     let local = origin.stack().await;
     let question = |of| CallRequest { of, with: Sum { first: 10_000 } };
     let expected = local.ask(question(of(&local).await), normal()).await.unwrap();
     assert_eq!(expected.elements.as_ref().map(|(_, bytes)| bytes.len()), Some(80_000));
-    // One in the middle that knows the operation, and one that does not.
+    // The server in the middle knows the operation, or does not.
     for counted in [Some(&here), None] {
-        let (url, bytes, _relay) = counting(origin.url()).await;
+        let (url, bytes, _relay) = counting_relay(origin.url()).await;
         let middle = serve(&url.to_string(), counted).await;
         let last = serve(&middle.url().to_string(), None).await;
         let stack = last.stack().await;
@@ -154,7 +154,7 @@ async fn a_called_operation_is_computed_where_the_data_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_server_of_the_data_does_not_know_is_computed_on_the_way() {
+async fn an_operation_that_the_server_of_the_data_lacks_is_computed_by_the_server_before_it() {
     let here = Arc::new(AtomicU64::new(0));
     let origin = serve(WAVES, None).await;
     let middle = serve(&origin.url().to_string(), Some(&here)).await;
@@ -167,7 +167,7 @@ async fn what_the_server_of_the_data_does_not_know_is_computed_on_the_way() {
     let asked = CallRequest { of: of(&stack).await, with: Unknown {} };
     let error = stack.ask(asked, normal()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().contains("\"sum\""), "what there is, is said: {error}");
+    assert!(error.to_string().contains("\"sum\""), "the error lists the operations: {error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,7 +180,7 @@ async fn an_operation_over_a_catalogue_goes_to_the_server_that_has_the_array() {
     let local = origin.stack().await;
     let asked = CallRequest { of: of(&local).await, with: Sum { first: 2 } };
     let expected = local.ask(asked, normal()).await.unwrap().result;
-    // By whoever opened the catalogue, and by a server that serves it again.
+    // Called by a client of the catalogue, and by a server that serves it again.
     let opened = origin.stack_of(url.clone()).await.unwrap();
     let middle = serve(&url.to_string(), None).await;
     for stack in [opened, middle.stack().await] {
@@ -193,10 +193,10 @@ async fn an_operation_over_a_catalogue_goes_to_the_server_that_has_the_array() {
     assert_eq!(there.load(Ordering::SeqCst), 3);
 }
 
-/// Counts how often it said that the data are others now.
-struct Changed(Arc<AtomicU64>);
+/// Handler that reports changed data and counts its calls.
+struct StaleHandler(Arc<AtomicU64>);
 
-impl Handler for Changed {
+impl Handler for StaleHandler {
     type Work = ();
 
     fn name(&self) -> &'static str {
@@ -205,7 +205,7 @@ impl Handler for Changed {
 
     fn begin(&self, _parameters: Bytes) -> Result<BeginOutcome<()>> {
         self.0.fetch_add(1, Ordering::SeqCst);
-        Err(Error::new(ErrorKind::Stale, "the data are others now"))
+        Err(Error::new(ErrorKind::Stale, "the data have changed"))
     }
 
     async fn run(&self, (): (), _call: &OperationCall) -> Result<()> {
@@ -214,10 +214,10 @@ impl Handler for Changed {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_several_servers_one_that_has_other_data_now_is_passed_over() {
+async fn a_replica_whose_data_have_changed_is_skipped() {
     let (computed, changed) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let mut registry = of_data_server();
-    registry.add(Changed(Arc::clone(&changed)));
+    registry.add(StaleHandler(Arc::clone(&changed)));
     let other = Served::with(&[WAVES], registry, Limits::default()).await;
     let origin = serve(WAVES, Some(&computed)).await;
     for order in [[&other, &origin], [&origin, &other]] {
@@ -239,14 +239,14 @@ impl OperationParameters for Unknown {
     type Result = f64;
 }
 
-/// Says that it is busy so many times, then answers a read with zeros.
-struct Busy {
+/// Handler that reports `Busy` for its first `left` calls, and then answers with zeros.
+struct BusyHandler {
     name: &'static str,
     left: Arc<AtomicU64>,
     asked: Arc<AtomicU64>,
 }
 
-impl Handler for Busy {
+impl Handler for BusyHandler {
     type Work = ();
 
     fn name(&self) -> &'static str {
@@ -267,10 +267,10 @@ impl Handler for Busy {
     }
 }
 
-/// Asks a [`Busy`] operation that answers with something.
-struct Anything(&'static str);
+/// Request to a [`BusyHandler`].
+struct BusyRequest(&'static str);
 
-impl RemoteOperation for Anything {
+impl RemoteOperation for BusyRequest {
     type Response = usize;
 
     fn name(&self) -> &str {
@@ -289,20 +289,20 @@ impl RemoteOperation for Anything {
 async fn busy(name: &'static str, times: u64) -> (Served, Arc<AtomicU64>) {
     let asked = Arc::new(AtomicU64::new(0));
     let mut registry = of_data_server();
-    registry.add(Busy { name, left: Arc::new(AtomicU64::new(times)), asked: Arc::clone(&asked) });
+    registry.add(BusyHandler { name, left: Arc::new(AtomicU64::new(times)), asked: Arc::clone(&asked) });
     (Served::with(&[WAVES], registry, Limits::default()).await, asked)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_busy_is_asked_again() {
+async fn requests_to_a_busy_server_are_repeated() {
     let (served, asked) = busy("some", 3).await;
-    assert_eq!(served.dialer().ask(Anything("some"), normal()).await.unwrap(), 16);
+    assert_eq!(served.dialer().ask(BusyRequest("some"), normal()).await.unwrap(), 16);
     assert_eq!(asked.load(Ordering::SeqCst), 4);
     let (served, asked) = busy("read", 2).await;
     let selection = Selection::parse("0, 0, :8", &[200, 100, 100]).unwrap();
     assert_eq!(read(&served.stack().await.source, 0, selection).await.unwrap(), [0; 16]);
     assert_eq!(asked.load(Ordering::SeqCst), 3);
-    // A block's answer looks otherwise: it is refused, once it comes.
+    // The answer is not valid for a block, and is refused when it arrives.
     let (served, asked) = busy("read_block", 2).await;
     let stack = served.stack().await;
     let Operand { dataset, generation, .. } = of(&stack).await;
@@ -313,11 +313,11 @@ async fn a_server_that_is_busy_is_asked_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_stops_waiting_for_a_busy_server_asks_no_more() {
+async fn a_dropped_request_to_a_busy_server_is_not_repeated() {
     let (served, asked) = busy(DESCRIBE, u64::MAX).await;
     let dialer = served.dialer();
     let waiting = std::time::Duration::from_millis(200);
-    assert!(tokio::time::timeout(waiting, dialer.ask(Anything(DESCRIBE), normal())).await.is_err());
+    assert!(tokio::time::timeout(waiting, dialer.ask(BusyRequest(DESCRIBE), normal())).await.is_err());
     let then = asked.load(Ordering::SeqCst);
     assert!(then > 1, "it was asked {then} times");
     tokio::time::sleep(waiting * 3).await;

@@ -1,4 +1,4 @@
-//! A server of the test's own, with folders of its own.
+//! Servers for tests, each with temporary folders of its own.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -23,7 +23,7 @@ use server::token::{Admission, Token};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-/// Memory of every node here, bytes.
+/// Memory budget of each node in these tests, in bytes.
 pub(crate) const MEMORY_BYTES: u64 = 128 << 20;
 
 pub(crate) fn context(folder: &Path) -> Context {
@@ -46,7 +46,7 @@ pub(crate) fn options(folder: &Path, locations: &[&str]) -> ServerOptions {
     }
 }
 
-/// A running data server; ends when dropped.
+/// A running data server; stopped when dropped.
 pub(crate) struct Served {
     pub(crate) folder: TempDir,
     pub(crate) urls: Vec<Url>,
@@ -68,23 +68,27 @@ impl Served {
         Self::run(folder, &options, registry, limits).await.unwrap()
     }
 
-    /// A data server of other options than usual.
-    pub(crate) async fn changed(locations: &[&str], change: impl FnOnce(&mut ServerOptions)) -> Result<Self> {
+    /// Starts a data server with options that `change` has modified.
+    pub(crate) async fn with_options(
+        locations: &[&str],
+        change: impl FnOnce(&mut ServerOptions),
+    ) -> Result<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mut options = options(folder.path(), locations);
         change(&mut options);
         Self::run(folder, &options, of_data_server(), Limits::default()).await
     }
 
-    /// A server that will end and start again: at a loopback address of its own, where meanwhile nobody else takes its port.
-    pub(crate) async fn to_be_restarted(locations: &[&str]) -> Self {
+    /// Starts a server that can be restarted: it has a loopback address of its own, so that no other test takes its port
+    /// meanwhile.
+    pub(crate) async fn restartable(locations: &[&str]) -> Self {
         static NEXT: AtomicU8 = AtomicU8::new(1);
         let own = Ipv4Addr::new(127, 1, 0, NEXT.fetch_add(1, Ordering::Relaxed));
-        Self::changed(locations, |options| options.listen = Listen::At((own, 0).into())).await.unwrap()
+        Self::with_options(locations, |options| options.listen = Listen::At((own, 0).into())).await.unwrap()
     }
 
-    /// Ends it and starts it anew as the same server, with other data or options. It was made to be restarted.
-    pub(crate) async fn again(self, locations: &[&str], change: impl FnOnce(&mut ServerOptions)) -> Self {
+    /// Restarts a server made by `restartable` with the same identity, address and token, and with other data or options.
+    pub(crate) async fn restart(self, locations: &[&str], change: impl FnOnce(&mut ServerOptions)) -> Self {
         let url = self.url().clone();
         let Self { folder, mut task, .. } = self;
         task.shutdown().await;
@@ -102,12 +106,12 @@ impl Served {
         limits: Limits,
     ) -> Result<Self> {
         let shared = node::node::open(options).await?;
-        // Where a server has just ended its sockets may close a moment later.
-        let mut tries = 0;
+        // The sockets of a server that has just stopped may close a moment later.
+        let mut attempts = 0;
         let node = loop {
             match node::node::start(options, shared.clone(), registry.clone()).await {
-                Err(error) if error.kind() == ErrorKind::Io && tries < 100 => {
-                    tries += 1;
+                Err(error) if error.kind() == ErrorKind::Io && attempts < 100 => {
+                    attempts += 1;
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
                 node => break node?,
@@ -123,7 +127,7 @@ impl Served {
         &self.urls[0]
     }
 
-    /// The first export as a client far away sees it: without the notes of this user.
+    /// Opens the first export as a client on another host does: without the records of running servers.
     pub(crate) async fn stack(&self) -> Stack {
         self.stack_of(self.url().clone()).await.unwrap()
     }
@@ -139,7 +143,7 @@ impl Served {
     }
 }
 
-/// The stack of a location here.
+/// Builds the stack of a location in this process.
 pub(crate) async fn local(folder: &Path, location: &str) -> Stack {
     assemble(&location.parse().unwrap(), &context(folder)).await.unwrap()
 }

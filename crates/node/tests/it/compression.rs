@@ -1,4 +1,4 @@
-//! Compression on the way: the same bytes arrive, fewer of them travel, and the client's choice holds.
+//! Compression on the network: the data are unchanged, fewer bytes are sent, and the client's choice is respected.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::common::{Served, local, read};
 const WAVES: &str = "synthetic:waves?shape=64,128,160&dtype=f32";
 const SHAPE: [u64; 3] = [64, 128, 160];
 const DATA_BYTES: u64 = 64 * 128 * 160 * 4;
-/// Size of a slow relay's receive buffer, which holds what it has not passed on, bytes.
+/// Size of the receive buffer of a slow relay, for data not yet forwarded, in bytes.
 const RELAY_BUFFER_BYTES: u32 = 64 << 10;
 
 fn source(served: &Served, port: u16, compression: Compression) -> RemoteSource {
@@ -36,7 +36,7 @@ async fn everything(source: &RemoteSource) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_asked_for_is_done_and_the_bytes_are_the_same() {
+async fn the_chosen_compression_is_used_and_does_not_change_the_data() {
     let served = Served::start(&[WAVES]).await;
     let expect =
         read(&local(served.folder.path(), WAVES).await.source, 0, Selection::all(&SHAPE)).await.unwrap();
@@ -46,20 +46,20 @@ async fn what_was_asked_for_is_done_and_the_bytes_are_the_same() {
         let carried = there.carried();
         assert_eq!(carried.data_bytes, DATA_BYTES);
         let share = carried.carried_bytes as f64 / carried.data_bytes as f64;
-        assert!(share <= most, "{compression:?}: {share} of the bytes travelled");
+        assert!(share <= most, "{compression:?}: {share} of the bytes were sent");
         assert!(compression != Compression::None || share == 1.0, "{share}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_that_is_compressed_keeps_every_promise_of_a_source() {
+async fn a_compressed_source_conforms() {
     let served = Served::start(&["synthetic:waves?shape=70,90,110&dtype=u16"]).await;
     check_source(Arc::new(source(&served, served.url().port, Compression::Zstd))).await;
 }
 
-/// A chunk is many rows of the result, which travel as one piece.
+/// Tests chunks that are many rows of the result, which are sent as one piece.
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_of_chunks_are_compressed_together_and_land_where_they_belong() {
+async fn rows_of_chunks_are_compressed_together() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("waves.zarr");
     let request = GetRequest {
@@ -83,8 +83,8 @@ async fn rows_of_chunks_are_compressed_together_and_land_where_they_belong() {
     assert!(carried.carried_bytes * 10 < carried.data_bytes * 8, "{carried:?}");
 }
 
-/// A store of version 3 of 4 x 4 x 4 chunks of 32^3 `f32` (the last ones stick out), packed by `algorithm`. Gives the
-/// elements and the bytes of chunks that lie within the array.
+/// Writes a Zarr v3 store of 4 x 4 x 4 chunks of 32^3 `f32`, compressed by `algorithm`; the last chunks extend beyond the
+/// array. Returns the elements, and the number of stored bytes of the chunks that lie completely within the array.
 fn packed_store(folder: &Path, algorithm: Algorithm, codec: &str) -> (Vec<u8>, u64) {
     const SIDE: usize = 120;
     let value = |at: [usize; 3]| ((at[0] + 2 * at[1]) as f32 * 0.01 + (at[2] % 7) as f32).to_le_bytes();
@@ -111,9 +111,9 @@ fn packed_store(folder: &Path, algorithm: Algorithm, codec: &str) -> (Vec<u8>, u
     (all.flat_map(value).collect(), whole_bytes)
 }
 
-/// Checks that whole chunks travel as they are stored, to the byte: the server does not unpack them.
+/// Tests that whole chunks are sent as they are stored, byte by byte: the server does not decompress them.
 #[tokio::test(flavor = "multi_thread")]
-async fn chunks_that_are_stored_packed_pass_as_they_are() {
+async fn stored_compressed_chunks_are_sent_unchanged() {
     const ZSTD: &str = r#"{"name": "zstd", "configuration": {"level": 1, "checksum": false}}"#;
     const GZIP: &str = r#"{"name": "gzip", "configuration": {"level": 1}}"#;
     let folder = tempfile::tempdir().unwrap();
@@ -128,12 +128,12 @@ async fn chunks_that_are_stored_packed_pass_as_they_are() {
             let remote: Arc<dyn Source> = Arc::new(there.clone());
             let selection = Selection::parse(text, &[120; 3]).unwrap();
             let bytes = read(&remote, 0, selection.clone()).await.unwrap();
-            assert!(bytes == picked(&expect, &selection), "{algorithm:?} {text}: wrong bytes");
+            assert!(bytes == selected(&expect, &selection), "{algorithm:?} {text}: wrong bytes");
             let carried = there.carried();
             if text.starts_with("0:96") {
                 assert_eq!((carried.data_bytes, carried.carried_bytes), (96 * 96 * 96 * 4, whole_bytes));
             }
-            // What does not pass travels plain, unless this host is so busy that its link looks slow.
+            // Other data are sent uncompressed, unless this host is so busy that its link looks slow.
             let is_less = carried.carried_bytes < carried.data_bytes;
             assert!(is_less || !passes, "{algorithm:?} {text}: {carried:?}");
         }
@@ -144,9 +144,9 @@ async fn chunks_that_are_stored_packed_pass_as_they_are() {
     }
 }
 
-/// HDF5's deflate, with shuffle and without. What is stored of each is as h5py tells.
+/// Tests chunks of HDF5 compressed by deflate, with and without shuffle. The stored sizes are those that h5py reports.
 #[tokio::test(flavor = "multi_thread")]
-async fn chunks_of_hdf5_pass_as_they_are() {
+async fn chunks_of_hdf5_are_sent_unchanged() {
     let Some(root) = std::env::var_os("CORRIDOR_TEST_DATA") else {
         println!("skipped: CORRIDOR_TEST_DATA names no directory of test data");
         return;
@@ -176,8 +176,8 @@ async fn chunks_of_hdf5_pass_as_they_are() {
     }
 }
 
-/// The bytes of a selection of 120^3 elements of four bytes.
-fn picked(all: &[u8], selection: &Selection) -> Vec<u8> {
+/// Returns the bytes of a selection of 120^3 elements of four bytes.
+fn selected(all: &[u8], selection: &Selection) -> Vec<u8> {
     let [z, y, x] = selection.ranges() else { panic!("three axes") };
     let indices = |range: &AxisRange| (0..range.count).map(|n| range.index(n)).collect::<Vec<_>>();
     let xs = indices(x);
@@ -191,9 +191,9 @@ fn picked(all: &[u8], selection: &Selection) -> Vec<u8> {
     bytes
 }
 
-/// Lets so many bytes per second of the server's through, behind a small buffer: what the system would give by itself
-/// may take a whole test's bytes at once.
-async fn slow(from: &Served, bytes_per_sec: u64, tasks: &mut JoinSet<()>) -> u16 {
+/// Starts a relay that forwards at most `bytes_per_sec` from the server. Its buffer is small, because a buffer of the
+/// default size may hold all data of the test.
+async fn slow_relay(from: &Served, bytes_per_sec: u64, tasks: &mut JoinSet<()>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let (port, server) = (listener.local_addr().expect("bound").port(), from.url().port);
     tasks.spawn(async move {
@@ -202,12 +202,12 @@ async fn slow(from: &Served, bytes_per_sec: u64, tasks: &mut JoinSet<()>) -> u16
         socket.set_recv_buffer_size(RELAY_BUFFER_BYTES).expect("a small buffer");
         let far = socket.connect(([127, 0, 0, 1], server).into()).await.expect("the server");
         let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
-        tokio::join!(pass(near_read, far_write, u64::MAX), pass(far_read, near_write, bytes_per_sec));
+        tokio::join!(copy(near_read, far_write, u64::MAX), copy(far_read, near_write, bytes_per_sec));
     });
     port
 }
 
-async fn pass(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, bytes_per_sec: u64) {
+async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, bytes_per_sec: u64) {
     let mut buffer = vec![0; 32 << 10];
     while let Ok(count @ 1..) = from.read(&mut buffer).await
         && to.write_all(&buffer[..count]).await.is_ok()
@@ -219,7 +219,7 @@ async fn pass(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin,
     }
 }
 
-/// A file of as many bytes as no way of compressing makes fewer.
+/// Writes a file of incompressible data; returns the path of its description.
 fn noise(folder: &Path) -> String {
     let mut state = 1_u64;
     let bytes: Vec<u8> = (0..DATA_BYTES)
@@ -235,9 +235,9 @@ fn noise(folder: &Path) -> String {
     description.to_string_lossy().into_owned()
 }
 
-/// Something waits in the buffers of loopback before anything is felt of the relay; then all is compressed.
+/// Tests the choice of compression. The buffers of loopback hide the slow relay at first; later all data are compressed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slow_link_is_noticed_and_data_that_cannot_be_compressed_go_as_they_are() {
+async fn a_slow_link_is_detected_and_incompressible_data_are_sent_uncompressed() {
     let mut tasks = JoinSet::new();
     let folder = tempfile::tempdir().unwrap();
     let noise = noise(folder.path());
@@ -246,7 +246,7 @@ async fn a_slow_link_is_noticed_and_data_that_cannot_be_compressed_go_as_they_ar
         let expect = read(&local(served.folder.path(), location).await.source, 0, Selection::all(&SHAPE))
             .await
             .unwrap();
-        let there = source(&served, slow(&served, 12 << 20, &mut tasks).await, Compression::Auto);
+        let there = source(&served, slow_relay(&served, 12 << 20, &mut tasks).await, Compression::Auto);
         for _ in 0..4 {
             assert!(everything(&there).await == expect, "{location}: wrong bytes");
         }

@@ -1,4 +1,4 @@
-//! `get`: what is in the file is what was selected.
+//! `get`: the written file contains the selected elements.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ async fn copy(stack: &Stack, texts: &[&str], output: &Path, is_decoded: bool) ->
     get(Arc::clone(&stack.source), &request, &|_| ()).await.map(drop)
 }
 
-/// The expected bytes, in the host's byte order, axes reversed as asked.
+/// Returns the expected bytes of a selection, in the host's byte order, with axes of negative steps reversed.
 #[expect(clippy::cast_possible_truncation, reason = "a small volume")]
 async fn expected(stack: &Stack, text: &str) -> Vec<u8> {
     let dataset = stack.source.describe().await.unwrap();
@@ -62,7 +62,7 @@ async fn expected(stack: &Stack, text: &str) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn raw_and_npy_hold_the_selected_elements_in_host_order() {
+async fn raw_and_npy_files_have_the_selected_elements_in_host_order() {
     let folder = tempfile::tempdir().unwrap();
     let sample = node::demo::sample(folder.path()).unwrap();
     let stack = local(folder.path(), sample.to_str().unwrap()).await;
@@ -80,7 +80,7 @@ async fn raw_and_npy_hold_the_selected_elements_in_host_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_selections_stand_one_after_another() {
+async fn several_selections_are_written_one_after_another() {
     let folder = tempfile::tempdir().unwrap();
     let sample = node::demo::sample(folder.path()).unwrap();
     let stack = local(folder.path(), sample.to_str().unwrap()).await;
@@ -103,7 +103,7 @@ async fn zarr_and_netcdf_are_read_back_as_written() {
         let out = folder.path().join(name);
         copy(&stack, &["[::2, ::-1, 7:100]"], &out, false).await.unwrap();
         let back = local(folder.path(), out.to_str().unwrap()).await;
-        // A copy has its coordinates as arrays besides.
+        // A copy also contains its coordinates as arrays.
         let dataset = back.source.describe().await.unwrap();
         let mut arrays = (0..).zip(&dataset.arrays);
         let (number, array) = arrays.find(|(_, array)| array.shape().len() == 3).unwrap();
@@ -124,14 +124,14 @@ async fn a_failed_copy_leaves_nothing_behind() {
     assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0);
 }
 
-/// Counts how often each chunk of one level is decoded by reads.
-struct Decodings {
+/// Source that counts how often reads decode each chunk of one level.
+struct ChunkCountingSource {
     inner: Arc<dyn Source>,
     level: u8,
     chunks: Mutex<BTreeMap<Vec<u64>, usize>>,
 }
 
-impl Source for Decodings {
+impl Source for ChunkCountingSource {
     fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
         self.inner.describe()
     }
@@ -156,12 +156,12 @@ impl Source for Decodings {
     }
 }
 
-/// So many elements of two bytes, little-endian.
-fn counting(count: u64) -> Vec<u8> {
+/// Returns `count` consecutive elements of two bytes, little-endian.
+fn counting_elements(count: u64) -> Vec<u8> {
     (0..count).flat_map(|i| u16::try_from(i % 65_521).unwrap().to_le_bytes()).collect()
 }
 
-/// 40 x 300 x 500 elements of two bytes, and a coarser level with chunks of its own.
+/// Creates a source of 40 x 300 x 500 elements of two bytes, and a coarser level with other chunks.
 fn two_levels() -> MemorySource {
     let mut dataset = one_array("<u2".parse().unwrap(), &[40, 300, 500], &[16, 16, 16]);
     let mut coarse = dataset.arrays[0].levels[0].clone();
@@ -170,18 +170,20 @@ fn two_levels() -> MemorySource {
     coarse.chunk = Some(vec![7, 40, 9]);
     dataset.arrays[0].levels[0].chunk = Some(vec![16, 20, 30]);
     dataset.arrays[0].levels.push(coarse);
-    let elements = dataset.arrays[0].levels.iter().map(|level| counting(level.shape.iter().product()).into());
+    let elements =
+        dataset.arrays[0].levels.iter().map(|level| counting_elements(level.shape.iter().product()).into());
     let elements = vec![elements.collect()];
     MemorySource::new(dataset, elements).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_decodes_each_chunk_of_its_level_once() {
-    // A row of chunks has 4.8 and 1.4 MB; a slab with this little memory has 1 MiB.
+    // Rows of chunks have 4.8 and 1.4 MB; a slab has 1 MiB with this little memory.
     for (level, name) in [(0, "out.npy"), (1, "out.npy"), (0, "out.zarr"), (1, "out.zarr")] {
         let folder = tempfile::tempdir().unwrap();
         let memory: Arc<dyn Source> = Arc::new(two_levels());
-        let counted = Arc::new(Decodings { inner: Arc::clone(&memory), level, chunks: Mutex::default() });
+        let counted =
+            Arc::new(ChunkCountingSource { inner: Arc::clone(&memory), level, chunks: Mutex::default() });
         let output = folder.path().join(name);
         let request = GetRequest {
             selections: vec![ArraySelection::parse("").unwrap()],
@@ -196,7 +198,7 @@ async fn a_copy_decodes_each_chunk_of_its_level_once() {
 
         let dataset = memory.describe().await.unwrap();
         let shape = dataset.arrays[0].levels[usize::from(level)].shape.clone();
-        let expect = counting(shape.iter().product());
+        let expect = counting_elements(shape.iter().product());
         let found = if name.ends_with(".npy") {
             let file = std::fs::read(&output).unwrap();
             file[file.len() - expect.len()..].to_vec()
@@ -209,8 +211,8 @@ async fn a_copy_decodes_each_chunk_of_its_level_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_remote_read_puts_wide_rows_of_chunks_together() {
-    // A row of chunks has 8 MB: more than the server reads at a time. Every stretch lands in its place.
+async fn a_remote_read_assembles_wide_rows_of_chunks() {
+    // A row of chunks has 8 MB, more than the server reads at a time.
     let folder = tempfile::tempdir().unwrap();
     let here = local(folder.path(), "synthetic:waves?shape=40,512,1000&dtype=u16").await;
     let stored = folder.path().join("wide.zarr");

@@ -1,4 +1,4 @@
-//! Counts of what a first picture costs: wants, bytes, round trips.
+//! Cost of a first picture, and of reads, in counts: wants, bytes, calls, copies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -67,7 +67,7 @@ async fn a_picture_of_one_gigabyte_fetches_little_more_than_it_shows() {
     let still = render_still(source, request, |_, _| ()).await.unwrap();
     let count = |c: &AtomicU64| c.load(Ordering::Relaxed);
     assert!(still.fidelity.level_wanted > 0, "a small picture needs no full resolution");
-    // Each block of the picture is asked for once, in a few pipelined calls, and nothing else is.
+    // Each block of the picture is requested once, in a few pipelined calls, and nothing else is requested.
     assert_eq!(count(&counts.wants), still.fidelity.blocks_total);
     assert_eq!(count(&counts.reads), 0);
     assert_eq!(count(&counts.describes), 1);
@@ -75,13 +75,13 @@ async fn a_picture_of_one_gigabyte_fetches_little_more_than_it_shows() {
     assert!(count(&counts.bytes) <= 64 << 20, "found {} bytes", count(&counts.bytes));
 }
 
-/// From where the bytes were decrypted straight to their place, also into a target with gaps, and into a block's own memory.
-/// Answers of at most 16 KiB are put together first, with others.
+/// Tests that bulk bytes are copied once, from the decrypted record to their target, also for targets with gaps and for
+/// blocks. (Answers of at most 16 KiB are first collected with others.)
 #[tokio::test(flavor = "multi_thread")]
 async fn bulk_is_copied_once_after_decryption() {
     let served = Served::start(&["synthetic:waves?shape=160,160,160&dtype=u16"]).await;
     for protocol in [Protocol::Tcp, Protocol::Quic] {
-        // A busy host takes loopback for a slow link, and compresses.
+        // On a busy host loopback looks like a slow link, for which `auto` compresses.
         let reach = ConnectOptions { protocol, compression: Compression::None, ..ConnectOptions::default() };
         let server = Endpoint::of(served.url(), 16 << 20).unwrap().by(reach);
         count_copies(&Dialer::new(server)).await;
@@ -95,7 +95,7 @@ async fn count_copies(dialer: &Dialer) {
     let mut bulk_bytes = 0;
     for selection in [Selection::all(&[160; 3]), Selection::parse("::3, 5:160:7, 1:", &[160; 3]).unwrap()] {
         let bytes = read(&source, 0, selection.clone()).await.unwrap();
-        // Two columns beside each other: neither is contiguous.
+        // Two adjacent columns, neither of which is contiguous.
         let shape = selection.shape();
         let (target, region) = Target::new(&shape, 2).unwrap();
         let half = shape[2] / 2;

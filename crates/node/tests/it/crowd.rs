@@ -1,4 +1,4 @@
-//! Many at once, and those who take nothing: a good client is answered all the same.
+//! Many clients, and clients that do not read their answers: others are still served.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use wire::ops::{self, BlockPlace, ReadParameters, StatsParameters};
 use crate::common::{Served, read};
 
 const CUBE: &str = "synthetic:noise?shape=512,512,512&dtype=f32";
-/// Longer than anything here takes, on any machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of these tests, long enough for busy machines.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A port that a test can crowd.
-fn small() -> Limits {
+/// Returns limits that a test can reach.
+fn small_limits() -> Limits {
     Limits { most_visitors: 8, most_members: 8, ..Limits::default() }
 }
 
@@ -25,8 +25,8 @@ async fn connect(served: &Served) -> TcpStream {
     TcpStream::connect(served.url().authority()).await.unwrap()
 }
 
-/// Asks for pages as fast as the server reads, and takes none of them.
-async fn greedy(served: &Served) -> TcpStream {
+/// Requests pages as fast as the server reads, and reads no answers.
+async fn connect_without_reading(served: &Served) -> TcpStream {
     let mut stream = connect(served).await;
     let request = format!("GET /colormaps.json HTTP/1.1\r\nHost: {}\r\n\r\n", served.url().authority());
     drop(
@@ -41,15 +41,15 @@ async fn still_answers(served: &Served) {
         let stack = served.stack().await;
         read(&stack.source, 0, Selection::parse("0:2, 0:2, 0:2", &[512; 3]).unwrap()).await.unwrap()
     };
-    assert_eq!(tokio::time::timeout(PATIENCE, answer).await.expect("an answer").len(), 32);
+    assert_eq!(tokio::time::timeout(TIMEOUT, answer).await.expect("an answer").len(), 32);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn visitors_who_fill_the_port_and_take_nothing_keep_nobody_out() {
-    let served = Served::with_limits(&[CUBE], small()).await;
+async fn idle_visitors_on_all_connections_do_not_lock_out_clients() {
+    let served = Served::with_limits(&[CUBE], small_limits()).await;
     let mut crowd = Vec::new();
     for _ in 0..20 {
-        crowd.push(greedy(&served).await);
+        crowd.push(connect_without_reading(&served).await);
         crowd.push(connect(&served).await);
         let mut slow = connect(&served).await;
         slow.write_all(b"GET / HT").await.unwrap();
@@ -62,20 +62,20 @@ async fn visitors_who_fill_the_port_and_take_nothing_keep_nobody_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_that_nobody_reads_are_dropped_in_time() {
+async fn connections_with_unread_answers_are_closed_in_time() {
     let visit_within = Duration::from_millis(300);
     let served = Served::with_limits(&[CUBE], Limits { visit_within, ..Limits::default() }).await;
-    let mut stream = greedy(&served).await;
+    let mut stream = connect_without_reading(&served).await;
     tokio::time::sleep(visit_within * 3).await;
-    // Less than the time for the head of another request.
+    // Less than the timeout for the head of another request.
     let end = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut Vec::new())).await;
     assert!(end.is_ok(), "the server must have hung up");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn members_who_take_nothing_of_what_they_asked_for_are_dropped_in_time() {
+async fn members_that_do_not_read_their_answers_are_disconnected_in_time() {
     let taken_within = Duration::from_millis(300);
-    let served = Served::with_limits(&[CUBE], Limits { taken_within, ..small() }).await;
+    let served = Served::with_limits(&[CUBE], Limits { taken_within, ..small_limits() }).await;
     let url = served.url();
     let token = url.token.clone().unwrap();
     let request = format!(
@@ -83,7 +83,7 @@ async fn members_who_take_nothing_of_what_they_asked_for_are_dropped_in_time() {
         url.authority()
     );
     let mut crowd = Vec::new();
-    // All places of members, and more of each answer than buffers hold.
+    // Members use all connections, with longer answers than buffers hold.
     for _ in 0..8 {
         let mut stream = connect(&served).await;
         stream.write_all(request.repeat(60).as_bytes()).await.unwrap();
@@ -91,14 +91,14 @@ async fn members_who_take_nothing_of_what_they_asked_for_are_dropped_in_time() {
     }
     for mut stream in crowd {
         tokio::time::sleep(taken_within * 2).await;
-        let end = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut Vec::new())).await;
+        let end = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut Vec::new())).await;
         assert!(end.is_ok(), "the server must have hung up");
     }
     still_answers(&served).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_head_of_a_request_has_to_come_in_time() {
+async fn the_head_of_a_request_has_a_timeout() {
     let first_bytes_within = Duration::from_millis(200);
     let served = Served::with_limits(&[CUBE], Limits { first_bytes_within, ..Limits::default() }).await;
     for begun in [&b""[..], b"G", b"GET / HTTP/1.1\r\nHos", b"\x16\x03\x01\x02\x00"] {
@@ -109,7 +109,7 @@ async fn the_head_of_a_request_has_to_come_in_time() {
     }
 }
 
-/// A client over a WebSocket, as a browser is one.
+/// Connects a client over a WebSocket, as browsers do.
 async fn over_websocket(served: &Served, tasks: &mut JoinSet<()>) -> link::ClientHandle {
     let url = served.url();
     let link = link::carrier::ws::connect(&url.host, url.port, &link::Trust::Plain).await.unwrap();
@@ -121,8 +121,8 @@ async fn over_websocket(served: &Served, tasks: &mut JoinSet<()>) -> link::Clien
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_shown_a_token_is_not_pushed_out_and_leaves_with_the_node() {
-    let mut served = Served::with_limits(&[CUBE], small()).await;
+async fn clients_with_a_token_stay_connected_until_the_node_stops() {
+    let mut served = Served::with_limits(&[CUBE], small_limits()).await;
     let mut tasks = JoinSet::new();
     let client = over_websocket(&served, &mut tasks).await;
     let mut crowd = Vec::new();
@@ -133,31 +133,31 @@ async fn who_has_shown_a_token_is_not_pushed_out_and_leaves_with_the_node() {
     client.call(ops::LIST, bytes::Bytes::new(), Urgency::of(Priority::NORMAL)).await.unwrap();
     served.task.shutdown().await;
     let ended = tokio::time::timeout(Duration::from_secs(5), tasks.join_next()).await;
-    assert!(ended.is_ok(), "a node that ended leaves no connection behind");
+    assert!(ended.is_ok(), "a stopped node closes its connections");
     assert!(client.ended().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_members_are_told_so() {
+async fn the_error_for_too_many_members_names_the_limit() {
     let limits = Limits { most_members: 2, ..Limits::default() };
     let served = Served::with_limits(&[CUBE], limits).await;
     let mut tasks = JoinSet::new();
     let _first = over_websocket(&served, &mut tasks).await;
     let second = over_websocket(&served, &mut tasks).await;
-    let try_to_come_in = async || served.stack_of(served.url().clone()).await.map(drop);
-    let error = try_to_come_in().await.unwrap_err();
+    let try_to_connect = async || served.stack_of(served.url().clone()).await.map(drop);
+    let error = try_to_connect().await.unwrap_err();
     assert!(error.to_string().contains("at most 2 connections"), "{error}");
     drop(second);
-    tokio::time::timeout(PATIENCE, async {
-        while try_to_come_in().await.is_err() {
+    tokio::time::timeout(TIMEOUT, async {
+        while try_to_connect().await.is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     })
     .await
-    .expect("a place that is left is given to the next");
+    .expect("a closed connection makes room for another one");
 }
 
-/// A client over TLS that lets the server send `window_bytes` and no more.
+/// Connects a client over TLS with a window of `window_bytes` for what the server may send.
 async fn over_tls(served: &Served, window_bytes: u64, tasks: &mut JoinSet<()>) -> link::ClientHandle {
     let url = served.url();
     let trust = link::Trust::Fingerprint(url.fingerprint.as_deref().unwrap().parse().unwrap());
@@ -175,7 +175,7 @@ async fn place(served: &Served) -> BlockPlace {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn long_parameters_are_not_kept_without_end() {
+async fn memory_for_long_parameters_is_limited() {
     let served = Served::start(&[CUBE]).await;
     let mut tasks = JoinSet::new();
     let client = over_tls(&served, 0, &mut tasks).await;
@@ -186,23 +186,23 @@ async fn long_parameters_are_not_kept_without_end() {
         let urgency = Urgency::of(Priority::NORMAL);
         answers.push(client.request(ops::READ, padded.clone().into(), urgency).await.unwrap());
     }
-    // Four fit; those behind them are refused, together or one by one.
+    // Four fit; the others are refused, together or one by one.
     for refused in &mut answers[4..] {
-        let answer = tokio::time::timeout(PATIENCE, refused.next_item()).await;
+        let answer = tokio::time::timeout(TIMEOUT, refused.next_item()).await;
         let error = answer.expect("an answer").unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_that_take_nothing_do_not_hold_the_memory_of_others() {
+async fn clients_that_do_not_read_do_not_use_up_the_memory_for_others() {
     let served = Served::start(&[CUBE]).await;
     let place = place(&served).await;
     let everything = ReadParameters { place, selection: Selection::all(&[512; 3]) }.encode();
     let urgency = Urgency::of(Priority::NORMAL);
     let (mut tasks, mut greedy, mut answers) = (JoinSet::new(), Vec::new(), Vec::new());
     for n in 0..8 {
-        // Half of them give no credit, the others take nothing out of the window they gave.
+        // Half of the clients give no credit, the others do not read what arrives.
         let window_bytes = if n % 2 == 0 { 0 } else { 8 << 20 };
         let client = over_tls(&served, window_bytes, &mut tasks).await;
         for _ in 0..8 {
@@ -210,12 +210,12 @@ async fn clients_that_take_nothing_do_not_hold_the_memory_of_others() {
         }
         greedy.push(client);
     }
-    // Until they hold what they can get.
+    // Until the clients occupy all memory that they can get.
     tokio::time::sleep(Duration::from_secs(2)).await;
     still_answers(&served).await;
     let request =
         StatsParameters { place, selection: Some(Selection::parse("0:64", &[512; 3]).unwrap()), bins: 8 };
     let stats = async { served.dialer().ask(request, urgency).await.unwrap() };
-    let stats = tokio::time::timeout(PATIENCE, stats).await.expect("statistics");
+    let stats = tokio::time::timeout(TIMEOUT, stats).await.expect("statistics");
     assert_eq!(stats.count, 64 * 512 * 512);
 }

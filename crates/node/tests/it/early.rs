@@ -1,5 +1,5 @@
-//! Requests before the handshake is over, from a client that may be somebody who replays its packets: the server
-//! reads for it, and does nothing else until it is proven who asks.
+//! Requests before the end of the handshake (0-RTT), which may be replayed packets: the server only executes operations that
+//! read, until the client is authenticated.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::common::Served;
 const WAVES: &str = "synthetic:waves?shape=16,16,16&dtype=u8";
 const DATAGRAM_BYTES: usize = 65_535;
 
-/// Counts how often it was begun.
+/// Handler that counts its calls.
 struct CountingHandler {
     name: &'static str,
     only_reads: bool,
@@ -50,8 +50,12 @@ impl Handler for CountingHandler {
     }
 }
 
-/// A path to `server` on which its packets wait while it is closed.
-async fn gate(server: SocketAddr, is_open: watch::Receiver<bool>, tasks: &mut JoinSet<()>) -> SocketAddr {
+/// Starts a relay to `server` that holds back packets from the server while it is closed.
+async fn gated_relay(
+    server: SocketAddr,
+    is_open: watch::Receiver<bool>,
+    tasks: &mut JoinSet<()>,
+) -> SocketAddr {
     let near = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = near.local_addr().unwrap();
     tasks.spawn(async move {
@@ -93,7 +97,7 @@ async fn connect(address: SocketAddr, served: &Served, tasks: &mut JoinSet<()>) 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_does_more_than_read_waits_until_it_is_proven_who_asks() {
+async fn operations_that_do_more_than_read_wait_for_the_end_of_the_handshake() {
     let (look, act) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
     let mut registry = of_data_server();
     registry.add(CountingHandler { name: "look", only_reads: true, begun: Arc::clone(&look) });
@@ -101,7 +105,7 @@ async fn what_does_more_than_read_waits_until_it_is_proven_who_asks() {
     let served = Served::with(&[WAVES], registry, Limits::default()).await;
     let (opening, is_open) = watch::channel(true);
     let mut tasks = JoinSet::new();
-    let address = gate(served.url().authority().parse().unwrap(), is_open, &mut tasks).await;
+    let address = gated_relay(served.url().authority().parse().unwrap(), is_open, &mut tasks).await;
     let ask = |client: ClientHandle, name: &'static str| async move {
         client.call(name, Bytes::new(), Urgency::of(Priority::NORMAL)).await.unwrap().body
     };
@@ -117,7 +121,7 @@ async fn what_does_more_than_read_waits_until_it_is_proven_who_asks() {
     while look.load(Ordering::SeqCst) == 1 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    assert_eq!(act.load(Ordering::SeqCst), 1, "it came first, and waits");
+    assert_eq!(act.load(Ordering::SeqCst), 1, "it was requested first, and waits");
     opening.send_replace(true);
     assert_eq!(
         (looking.only_item().await.unwrap().body, acting.only_item().await.unwrap().body),
@@ -127,7 +131,7 @@ async fn what_does_more_than_read_waits_until_it_is_proven_who_asks() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_is_not_proven_yet_takes_no_place_of_a_client_and_leaves_where_there_is_none() {
+async fn clients_count_as_members_only_after_the_handshake() {
     let look = Arc::<AtomicU64>::default();
     let mut registry = of_data_server();
     registry.add(CountingHandler { name: "look", only_reads: true, begun: Arc::clone(&look) });
@@ -135,12 +139,12 @@ async fn who_is_not_proven_yet_takes_no_place_of_a_client_and_leaves_where_there
     let (opening, is_open) = watch::channel(true);
     let mut tasks = JoinSet::new();
     let server = served.url().authority().parse().unwrap();
-    let address = gate(server, is_open, &mut tasks).await;
+    let address = gated_relay(server, is_open, &mut tasks).await;
     let urgency = Urgency::of(Priority::NORMAL);
     let (_, first) = connect(address, &served, &mut tasks).await;
     first.call("look", Bytes::new(), urgency).await.unwrap();
     drop(first);
-    // Its place is free once the server has heard that it left.
+    // There is room for another member once the server has noticed that the first one left.
     let member = loop {
         let (_, member) = connect(server, &served, &mut tasks).await;
         if member.welcomed().await.is_ok() {

@@ -1,4 +1,4 @@
-//! Bad input on a live server: a clear refusal each time, and right answers afterwards.
+//! Bad input to a running server: a clear error each time, and correct answers afterwards.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ async fn a_wrong_token_or_fingerprint_is_denied() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn random_bytes_are_dropped() {
+async fn random_bytes_close_the_connection() {
     let served = Served::start(&[HUGE]).await;
     let address = served.url().authority();
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
@@ -76,7 +76,7 @@ async fn random_bytes_are_dropped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn silent_peers_do_not_keep_others_out() {
+async fn silent_peers_do_not_lock_out_others() {
     let served = Served::start(&[HUGE]).await;
     let mut silent = Vec::new();
     for _ in 0..100 {
@@ -86,13 +86,13 @@ async fn silent_peers_do_not_keep_others_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_for_two_to_the_sixty_elements_costs_nothing() {
+async fn a_request_for_two_to_the_sixty_elements_needs_little_memory() {
     let served = Served::start(&[HUGE]).await;
     let stack = served.stack().await;
     let dataset = stack.source.describe().await.unwrap();
     // Our own client refuses first: it has no memory for the answer.
     assert_eq!(Target::new(dataset.arrays[0].shape(), 1).unwrap_err().kind(), ErrorKind::TooLarge);
-    // A client that asks all the same gets pieces as long as it takes them.
+    // A client that sends the request anyway receives pieces as long as it reads them.
     let dialer = served.dialer();
     let client = dialer.client().await.unwrap();
     let place = BlockPlace { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0 };
@@ -107,7 +107,7 @@ async fn a_request_for_two_to_the_sixty_elements_costs_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_vanishes_in_the_middle_of_a_read_is_forgotten() {
+async fn clients_that_disconnect_during_a_read_do_no_harm() {
     let served = Served::start(&["synthetic:noise?shape=512,512,512&dtype=f32"]).await;
     for wait_ms in [5, 30, 100] {
         let source: Arc<dyn Source> = Arc::new(RemoteSource::new(served.dialer(), String::new()));
@@ -119,7 +119,7 @@ async fn a_client_that_vanishes_in_the_middle_of_a_read_is_forgotten() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_parameters_are_refused_and_the_connection_lives() {
+async fn wrong_parameters_are_refused_and_the_connection_stays_open() {
     let served = Served::start(&[HUGE]).await;
     let dialer = served.dialer();
     let client = dialer.client().await.unwrap();
@@ -143,7 +143,7 @@ async fn wrong_parameters_are_refused_and_the_connection_lives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chunk_beyond_the_memory_is_refused_before_it_is_read() {
+async fn a_chunk_larger_than_the_memory_is_refused_before_it_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("huge.zarr");
     std::fs::create_dir(&store).unwrap();

@@ -1,4 +1,4 @@
-//! Nodes on real sockets, on loopback: what is served equals what is there, and bad input ends politely.
+//! Tests of nodes over real sockets on loopback: served data equal the source, and bad input is refused with an error.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! Operations of somebody else beside ours: registered by name on both sides, on the public interface alone.
+//! Custom operations, registered by name, that use only the public interface.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::common::Served;
 
 const WAVES: &str = "synthetic:waves?shape=16,16,16&dtype=u8";
 
-/// Adds a number to a total: `+` says the total at once, `=` says nothing, `?` waits for ever.
+/// Handler that increments a total: `+` returns the total, `=` returns nothing, `?` never completes.
 struct AddHandler(Arc<Totals>);
 
 #[derive(Default)]
@@ -27,10 +27,10 @@ struct Totals {
     stopped: AtomicU64,
 }
 
-/// Counts when what it belongs to is dropped.
-struct Stopped<'a>(&'a AtomicU64);
+/// Guard that counts when it is dropped.
+struct DropCounter<'a>(&'a AtomicU64);
 
-impl Drop for Stopped<'_> {
+impl Drop for DropCounter<'_> {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
@@ -54,7 +54,7 @@ impl Handler for AddHandler {
     }
 
     async fn run(&self, (): (), _call: &OperationCall) -> Result<()> {
-        let _stopped = Stopped(&self.0.stopped);
+        let _counter = DropCounter(&self.0.stopped);
         std::future::pending().await
     }
 }
@@ -93,7 +93,7 @@ fn normal() -> Urgency {
     Urgency::of(Priority::NORMAL)
 }
 
-async fn reaches(number: &AtomicU64, expect: u64) {
+async fn wait_until_equal(number: &AtomicU64, expect: u64) {
     let wait = async {
         while number.load(Ordering::SeqCst) != expect {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -103,7 +103,7 @@ async fn reaches(number: &AtomicU64, expect: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn operations_begin_in_the_order_in_which_they_were_asked() {
+async fn operations_begin_in_the_order_of_their_requests() {
     let (served, _) = served().await;
     let dialer = served.dialer();
     let client = dialer.client().await.unwrap();
@@ -116,33 +116,33 @@ async fn operations_begin_in_the_order_in_which_they_were_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_told_one_way_is_done_and_nobody_waits() {
+async fn one_way_operations_are_executed_without_an_answer() {
     let (served, totals) = served().await;
     let dialer = served.dialer();
     for said in ["=", "+", "="].repeat(100) {
         dialer.tell(&AddRequest(said), normal()).await.unwrap();
     }
-    // Not withdrawn either, although nobody listens.
+    // A one-way operation is not cancelled, although nobody waits for its answer.
     dialer.tell(&AddRequest("?"), normal()).await.unwrap();
-    reaches(&totals.begun, 301).await;
+    wait_until_equal(&totals.begun, 301).await;
     assert_eq!(dialer.ask(AddRequest("+"), normal()).await.unwrap(), 302);
     assert_eq!(totals.stopped.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dropping_the_question_ends_the_work() {
+async fn dropping_a_request_cancels_the_operation() {
     let (served, totals) = served().await;
     let dialer = served.dialer();
     let waiting =
         tokio::time::timeout(Duration::from_millis(200), dialer.ask(AddRequest("?"), normal())).await;
     assert!(waiting.is_err());
-    reaches(&totals.stopped, 1).await;
+    wait_until_equal(&totals.stopped, 1).await;
 }
 
 /// Handler that answers all but the first of the calls that begin together; the first waits until it is released.
-struct OneIsHeld(Arc<Semaphore>);
+struct HeldHandler(Arc<Semaphore>);
 
-impl Handler for OneIsHeld {
+impl Handler for HeldHandler {
     type Work = ();
 
     fn name(&self) -> &'static str {
@@ -171,11 +171,11 @@ impl Handler for OneIsHeld {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_those_that_begin_together_each_gives_its_place_back_when_it_ends() {
+async fn operations_that_begin_together_free_their_slots_one_by_one() {
     const MANY: usize = 3_000;
     let gate = Arc::new(Semaphore::new(0));
     let mut registry = of_data_server();
-    registry.add(OneIsHeld(Arc::clone(&gate)));
+    registry.add(HeldHandler(Arc::clone(&gate)));
     let served = Served::with(&[WAVES], registry, Limits::default()).await;
     let dialer = served.dialer();
     let client = dialer.client().await.unwrap();
@@ -183,14 +183,16 @@ async fn of_those_that_begin_together_each_gives_its_place_back_when_it_ends() {
     let mut waiting: VecDeque<Bytes> = vec![Bytes::new(); MANY].into();
     let (mut said, mut ended) = (Vec::new(), 0);
     let few_are_held = async {
-        // Far more than are answered at a time, were the places of their groups kept.
+        // Far more than could be answered if groups kept their slots until all of their operations end.
         while ended < MANY - MANY / 10 {
             many.request("held", &mut waiting, Urgency::of(Priority::BACKGROUND)).unwrap();
             many.next(&mut said).await;
             ended += said.drain(..).filter(|(_, what)| *what == OpEvent::Done).count();
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), few_are_held).await.expect("the others are answered");
+    tokio::time::timeout(Duration::from_secs(30), few_are_held)
+        .await
+        .expect("answers of the other operations");
     gate.close();
     while many.next(&mut said).await {
         ended += said.drain(..).filter(|(_, what)| *what == OpEvent::Done).count();
@@ -199,7 +201,7 @@ async fn of_those_that_begin_together_each_gives_its_place_back_when_it_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_is_missing_or_wrong_parameters_are_errors() {
+async fn missing_answers_and_wrong_parameters_are_errors() {
     let (served, _) = served().await;
     let dialer = served.dialer();
     assert_eq!(dialer.ask(AddRequest("="), normal()).await.unwrap_err().kind(), ErrorKind::Corrupt);
@@ -207,7 +209,7 @@ async fn an_answer_that_is_missing_or_wrong_parameters_are_errors() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_operation_is_told_what_there_is() {
+async fn the_error_for_an_unknown_operation_lists_the_operations() {
     let served = Served::start(&[WAVES]).await;
     let error = served.dialer().ask(AddRequest("+"), normal()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);

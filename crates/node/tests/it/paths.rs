@@ -1,4 +1,4 @@
-//! The memory of paths: what connections leave in it, and how it is asked for.
+//! Database of network paths: measurements by connections, and reports about them.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
@@ -23,8 +23,8 @@ use crate::common::{Served, context, read};
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const WAVES: &str = "synthetic:waves?shape=64,64,64&dtype=u8";
 
-/// Waits until something is known of the path, and returns it; fails after a time that even a busy host keeps.
-async fn known(paths: &Paths) -> RecalledPath {
+/// Waits until there are measurements of the path, and returns them; the timeout is long enough for busy hosts.
+async fn wait_for_path(paths: &Paths) -> RecalledPath {
     let asking = async {
         loop {
             if let Some(known) = paths.recall(HERE, None).await {
@@ -33,23 +33,23 @@ async fn known(paths: &Paths) -> RecalledPath {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), asking).await.expect("something is told in time")
+    tokio::time::timeout(Duration::from_secs(30), asking).await.expect("measurements in time")
 }
 
-async fn look_at(target: &str, context: &Context) -> PathSummary {
-    probe_or_look_at(target, context, ProbeMode::WhereUnknown).await
+async fn inspect_path(target: &str, context: &Context) -> PathSummary {
+    inspect_with_probes(target, context, ProbeMode::WhereUnknown).await
 }
 
-async fn probe_or_look_at(target: &str, context: &Context, probing: ProbeMode) -> PathSummary {
+async fn inspect_with_probes(target: &str, context: &Context, probing: ProbeMode) -> PathSummary {
     inspect(&target.parse().expect("a target"), &context.inspect_settings(), probing).await.expect("a report")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_connection_leaves_what_it_saw_on_both_sides() {
+async fn connections_record_measurements_on_both_sides() {
     for protocol in [Protocol::Tcp, Protocol::Quic] {
         let mut of_server = None;
         let served =
-            Served::changed(&[WAVES], |options| of_server = Some(options.context.paths.clone())).await;
+            Served::with_options(&[WAVES], |options| of_server = Some(options.context.paths.clone())).await;
         let (served, of_server) = (served.unwrap(), of_server.unwrap());
         let folder = tempfile::tempdir().unwrap();
         let context =
@@ -59,7 +59,7 @@ async fn every_connection_leaves_what_it_saw_on_both_sides() {
         read(&stack.source, 0, Selection::all(&[64, 64, 64])).await.unwrap();
         drop((stack, context));
         for side in [&paths, &of_server] {
-            let path = known(side).await.path;
+            let path = wait_for_path(side).await.path;
             let now = path.recorded_at();
             let one_way = path.one_way(plan::Direction::Up);
             assert!(path.rtt.least(now).is_some_and(|rtt| rtt.value < 30.0), "{protocol}: {path:?}");
@@ -69,23 +69,23 @@ async fn every_connection_leaves_what_it_saw_on_both_sides() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn looking_asks_a_server_else_connects_else_says_what_is_missing() {
+async fn a_report_measures_by_requests_or_connections_and_says_what_is_missing() {
     let served = Served::start(&[WAVES]).await;
     let folder = tempfile::tempdir().unwrap();
     let context = context(folder.path());
-    let nothing = look_at("127.0.0.1", &context).await;
+    let nothing = inspect_path("127.0.0.1", &context).await;
     assert!(nothing.measured_now.starts_with("nothing was measured now"), "{}", nothing.measured_now);
     assert!(nothing.text().contains("round trip  unknown"), "{}", nothing.text());
     let listener = TcpListener::bind((HERE, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let connected = look_at(&format!("127.0.0.1:{port}"), &context).await;
+    let connected = inspect_path(&format!("127.0.0.1:{port}"), &context).await;
     assert!(
         connected.measured_now.contains(&format!("connections to port {port}")),
         "{}",
         connected.measured_now
     );
     let url = served.url().to_string();
-    let asked = look_at(&url, &context).await;
+    let asked = inspect_path(&url, &context).await;
     assert!(asked.measured_now.contains("requests to its server"), "{}", asked.measured_now);
     let json = serde_json::to_value(&asked).unwrap();
     assert!(json["rtt"]["least_secs"]["samples"].as_u64() >= Some(3), "{json}");
@@ -99,7 +99,7 @@ async fn looking_asks_a_server_else_connects_else_says_what_is_missing() {
         assert_eq!(advised["value"].is_null(), is_unknown, "{choice}: {advised}");
     }
     drop(listener);
-    let refused = look_at(&format!("127.0.0.1:{port}"), &context).await;
+    let refused = inspect_path(&format!("127.0.0.1:{port}"), &context).await;
     assert!(refused.measured_now.starts_with("nothing was measured now: "), "{}", refused.measured_now);
     for odd in ["", "a b", "host:99999", "corridor://"] {
         assert_eq!(odd.parse::<PathTarget>().unwrap_err().kind(), ErrorKind::Invalid, "{odd}");
@@ -107,7 +107,7 @@ async fn looking_asks_a_server_else_connects_else_says_what_is_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_tells_whoever_shows_the_token_of_the_path_to_him() {
+async fn a_server_reports_the_path_to_clients_with_a_token() {
     let served = Served::start(&[WAVES]).await;
     let authority = served.url().authority();
     let ask = async |more: String| {
@@ -132,10 +132,10 @@ async fn a_server_tells_whoever_shows_the_token_of_the_path_to_him() {
     let none =
         serde_json::json!({"unknown": 0, "oversized": 0, "unauthenticated": 0, "replayed": 0, "stray": 0});
     assert_eq!(body["rejected"], none);
-    // Of a connection that there never was.
+    // A packet of an unknown connection.
     let stranger = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     stranger.send_to(&[0x5a; 200], &authority).await.unwrap();
-    // Of a packet train that nobody waits for.
+    // A packet of a train that nobody expects.
     stranger.send_to(&[0; 200], &authority).await.unwrap();
     for kind in ["unknown", "stray"] {
         while tell().await.0["rejected"][kind] != 1 {
@@ -144,24 +144,25 @@ async fn a_server_tells_whoever_shows_the_token_of_the_path_to_him() {
     }
 }
 
-/// A server, and its memory of paths.
-async fn with_memory() -> (Served, Paths) {
+/// Starts a server; returns also its database of paths.
+async fn serve_with_paths() -> (Served, Paths) {
     let mut of_server = None;
-    let served = Served::changed(&[WAVES], |options| of_server = Some(options.context.paths.clone())).await;
+    let served =
+        Served::with_options(&[WAVES], |options| of_server = Some(options.context.paths.clone())).await;
     (served.unwrap(), of_server.unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_server_sees_of_its_sending_is_asked_for_shown_and_remembered() {
-    let (served, of_server) = with_memory().await;
+async fn measurements_by_the_server_are_requested_shown_and_recorded() {
+    let (served, of_server) = serve_with_paths().await;
     let target = served.url().to_string();
     let folder = tempfile::tempdir().unwrap();
     let context = context(folder.path());
-    let before = look_at(&target, &context).await;
+    let before = inspect_path(&target, &context).await;
     assert!(before.measured_now.contains("has no measurements of the direction"), "{}", before.measured_now);
-    // The connection above has ended, and the server has written down what it saw.
-    known(&of_server).await;
-    let asked = look_at(&target, &context).await;
+    // The connection above has ended, and the server has recorded its measurements.
+    wait_for_path(&of_server).await;
+    let asked = inspect_path(&target, &context).await;
     assert!(asked.measured_now.contains("it reported its measurements"), "{}", asked.measured_now);
     let json = serde_json::to_value(&asked).unwrap();
     assert!(json["from"]["told_age_secs"].as_f64().is_some_and(|age| age < 60.0), "{json}");
@@ -174,23 +175,23 @@ async fn what_the_server_sees_of_its_sending_is_asked_for_shown_and_remembered()
         text.contains("told        what the other host sees of it") && text.contains("link auto"),
         "{text}"
     );
-    let remembered = look_at("127.0.0.1", &context).await;
+    let remembered = inspect_path("127.0.0.1", &context).await;
     let json = serde_json::to_value(&remembered).unwrap();
-    assert!(json["from"]["loss"]["value"].is_number(), "asking nobody: {json}");
+    assert!(json["from"]["loss"]["value"].is_number(), "without a request: {json}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn trains_go_both_ways_are_remembered_on_both_sides_and_end_with_the_budget() {
-    let (served, of_server) = with_memory().await;
+async fn packet_trains_measure_both_directions_within_a_budget() {
+    let (served, of_server) = serve_with_paths().await;
     let target = served.url().to_string();
     let folder = tempfile::tempdir().unwrap();
     let context = context(folder.path());
-    let unasked = look_at(&target, &context).await.measured_now;
-    assert!(!unasked.contains("trains"), "never to this machine itself: {unasked}");
-    let (thin, _relay) = thin_path(served.url()).await;
+    let unasked = inspect_path(&target, &context).await.measured_now;
+    assert!(!unasked.contains("trains"), "no trains by default to this host itself: {unasked}");
+    let (thin, _relay) = slow_path(served.url()).await;
     let by_quic =
         context.clone().reaching(ConnectOptions { protocol: Protocol::Quic, ..ConnectOptions::default() });
-    let report = probe_or_look_at(&thin, &by_quic, ProbeMode::Always).await;
+    let report = inspect_with_probes(&thin, &by_quic, ProbeMode::Always).await;
     let said = &report.measured_now;
     assert!(said.contains("; 16 packet trains (") && !said.contains("no more"), "{said}");
     let json = serde_json::to_value(report).unwrap();
@@ -199,24 +200,24 @@ async fn trains_go_both_ways_are_remembered_on_both_sides_and_end_with_the_budge
     }
     let of_client = of_server.recall(HERE, None).await.unwrap().path;
     let capacity = of_client.one_way(plan::Direction::Down).capacity(of_client.recorded_at());
-    assert!(capacity.is_some_and(|capacity| capacity.samples == 8), "what came there: {of_client:?}");
-    // Loopback is too fast for trains, and the long ones use up what may be spent.
+    assert!(capacity.is_some_and(|capacity| capacity.samples == 8), "measured by the server: {of_client:?}");
+    // Loopback is too fast for short trains; long ones use up the budget.
     for _ in 0..100 {
-        let said = probe_or_look_at(&target, &context, ProbeMode::Always).await.measured_now;
+        let said = inspect_with_probes(&target, &context, ProbeMode::Always).await.measured_now;
         if said.contains("try again in") {
             return;
         }
     }
-    panic!("the budget of an hour is without end");
+    panic!("the hourly budget does not end");
 }
 
-/// A path of 10 Mb/s each way to `server`; its link.
-async fn thin_path(server: &Url) -> (String, JoinSet<()>) {
+/// Starts a relay of 10 Mb/s in each direction to `server`; returns the URL through it.
+async fn slow_path(server: &Url) -> (String, JoinSet<()>) {
     let (near, far) = (UdpSocket::bind((HERE, 0)).await.unwrap(), UdpSocket::bind((HERE, 0)).await.unwrap());
     let port = near.local_addr().unwrap().port();
     far.connect(server.authority()).await.unwrap();
     let (near, far) = (Arc::new(near), Arc::new(far));
-    // One connection after another.
+    // Only one connection at a time uses the relay.
     let client = Arc::new(Mutex::new(None));
     let mut relay = JoinSet::new();
     for is_out in [true, false] {
@@ -241,7 +242,7 @@ async fn thin_path(server: &Url) -> (String, JoinSet<()>) {
     (Url { port, ..server.clone() }.to_string(), relay)
 }
 
-/// A train, asked for by hand.
+/// Request for a packet train.
 struct ProbeRequest(Bytes);
 
 impl RemoteOperation for ProbeRequest {
@@ -261,7 +262,7 @@ impl RemoteOperation for ProbeRequest {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn trains_are_sent_beside_quic_only_and_of_bounded_length() {
+async fn packet_trains_need_quic_and_have_a_maximum_length() {
     let served = Served::start(&[WAVES]).await;
     let ask = async |protocol, parameters| {
         let reach = ConnectOptions { protocol, ..ConnectOptions::default() };
@@ -278,6 +279,6 @@ async fn trains_are_sent_beside_quic_only_and_of_bounded_length() {
     assert_eq!(
         sent,
         ProbeResult { sent: 17, arrivals: Vec::new() },
-        "whoever does not listen hears nothing of them"
+        "a client that does not listen receives none of the packets"
     );
 }

@@ -1,4 +1,4 @@
-//! Reads of the same data by another protocol, with the controllers that were asked for.
+//! Reads over each protocol and with each congestion controller return the same data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,13 +28,13 @@ fn source(served: &Served, protocol: Protocol, choice: Option<&str>) -> RemoteSo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_by_quic_keeps_every_promise_of_a_source() {
+async fn a_source_over_quic_conforms() {
     let served = Served::start(&[WAVES]).await;
     check_source(Arc::new(source(&served, Protocol::Quic, None))).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_by_datagrams_keeps_every_promise_of_a_source() {
+async fn a_source_over_datagrams_conforms() {
     let served = Served::start(&[WAVES]).await;
     for protocol in [Protocol::Lossy, Protocol::LossyRedundant] {
         check_source(Arc::new(source(&served, protocol, None))).await;
@@ -47,7 +47,7 @@ async fn a_source_by_datagrams_keeps_every_promise_of_a_source() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_by_several_streams_keeps_every_promise_of_a_source() {
+async fn a_source_over_several_tcp_streams_conforms() {
     let served = Served::start(&[WAVES]).await;
     let source = || {
         let reach = ConnectOptions { streams: Streams::Of(4), ..ConnectOptions::default() };
@@ -65,7 +65,7 @@ async fn a_source_by_several_streams_keeps_every_promise_of_a_source() {
 }
 
 #[test]
-fn streams_are_a_number_within_bounds() {
+fn number_of_streams_is_checked() {
     assert_eq!("auto".parse::<Streams>().unwrap(), Streams::Auto);
     assert_eq!("16".parse::<Streams>().unwrap(), Streams::Of(16));
     for text in ["0", "17", "-1", "", "many"] {
@@ -74,7 +74,7 @@ fn streams_are_a_number_within_bounds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_controller_brings_the_same_bytes() {
+async fn every_controller_delivers_the_same_bytes() {
     let served = Served::start(&[WAVES]).await;
     let here = local(served.folder.path(), WAVES).await;
     let expect = read(&here.source, 0, Selection::all(&[70, 90, 110])).await.unwrap();
@@ -85,7 +85,7 @@ async fn every_controller_brings_the_same_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn controllers_that_cannot_run_are_refused_with_the_reason() {
+async fn unsupported_controllers_are_refused_with_the_reason() {
     let served = Served::start(&[WAVES]).await;
     let udt = source(&served, Protocol::Quic, Some("udt")).describe().await.unwrap_err();
     assert_eq!(udt.kind(), ErrorKind::Unsupported);
@@ -95,8 +95,8 @@ async fn controllers_that_cannot_run_are_refused_with_the_reason() {
     assert!(by_tcp.to_string().contains("`quic`"), "{by_tcp}");
 }
 
-/// 4 MB by TCP, not compressed, in so many streams; how long they took.
-async fn taken(served: &Served, choice: Option<&str>, streams: u32) -> Duration {
+/// Reads 4 MB over TCP, uncompressed, with `streams` streams; returns the duration.
+async fn read_duration(served: &Served, choice: Option<&str>, streams: u32) -> Duration {
     let reach = ConnectOptions {
         protocol: Protocol::Tcp,
         choice: choice.map(|text| text.parse().expect("a controller")),
@@ -113,36 +113,35 @@ async fn taken(served: &Served, choice: Option<&str>, streams: u32) -> Duration 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn by_tcp_nobody_is_sent_faster_than_he_asked_for_or_the_server_allows() {
+async fn tcp_rates_of_client_and_server_are_respected() {
     const VOLUME: &str = "synthetic:waves?shape=128,128,128&dtype=u16";
-    // A kernel does not pace the first packets of a connection, which are large here; and it catches up on what was late.
+    // The kernel does not pace the first packets of a connection, which are large here, and it catches up after delays.
     const LEAST: Duration = Duration::from_millis(800);
     let served = Served::start(&[VOLUME]).await;
-    let asked = taken(&served, Some("rate=2MB/s"), 1).await;
+    let asked = read_duration(&served, Some("rate=2MB/s"), 1).await;
     assert!(asked > LEAST, "{asked:?}");
     let most = |options: &mut ServerOptions| options.most_bytes_per_sec = Some(2e6);
-    let holding = Served::changed(&[VOLUME], most).await.unwrap();
+    let holding = Served::with_options(&[VOLUME], most).await.unwrap();
     for choice in [None, Some("rate=1GB/s")] {
-        let allowed = taken(&holding, choice, 1).await;
+        let allowed = read_duration(&holding, choice, 1).await;
         assert!(allowed > LEAST, "{choice:?}: {allowed:?}");
     }
 }
 
-/// A read and many blocks are under way when another protocol takes over: every byte comes once it should, by whatever brings it,
-/// and hardly any twice.
+/// Tests a change of protocol during a read, and during requests of blocks: all data arrive, and few bytes twice.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_under_way_moves_to_the_connection_that_takes_over() {
+async fn running_operations_move_to_the_connection_of_another_protocol() {
     const BYTES: u64 = 64 * 256 * 512;
     let location = "synthetic:noise?shape=64,256,512&dtype=u8";
     let served =
-        Served::changed(&[location], |options| options.most_bytes_per_sec = Some(8e6)).await.unwrap();
+        Served::with_options(&[location], |options| options.most_bytes_per_sec = Some(8e6)).await.unwrap();
     let here = local(served.folder.path(), location).await;
     let all = Selection::all(&[64, 256, 512]);
     let expect = read(&here.source, 0, all.clone()).await.unwrap();
     let reach = ConnectOptions { compression: Compression::None, ..ConnectOptions::default() };
     let dialer = Dialer::new(Endpoint::of(served.url(), 64 << 20).unwrap().by(reach));
     let there = RemoteSource::new(dialer.clone(), String::new());
-    assert!(!dialer.carry_by(Carrying::Quic).await.unwrap(), "nothing carries yet");
+    assert!(!dialer.carry_by(Carrying::Quic).await.unwrap(), "there is no connection yet");
     let dataset = there.describe().await.unwrap();
     for to in [Carrying::Quic, Carrying::Tcp] {
         let before = there.carried();
@@ -170,7 +169,7 @@ async fn what_is_under_way_moves_to_the_connection_that_takes_over() {
         while let Some(done) = completions.next().await {
             match &done.result.unwrap().content {
                 Content::Data { bytes: block, .. } => bytes += block.len() as u64,
-                Content::NotCovered => panic!("all of it is there"),
+                Content::NotCovered => panic!("expected all blocks to be covered"),
             }
         }
         bytes

@@ -1,4 +1,4 @@
-//! A remote data set is the same as a local one.
+//! Remote data sets behave like local ones.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use crate::common::{Served, local, read};
 const WAVES: &str = "synthetic:waves?shape=70,90,110&dtype=u16";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_remote_source_keeps_every_promise_of_a_source() {
+async fn a_remote_source_conforms() {
     let served = Served::start(&[WAVES]).await;
     check_source(Arc::new(RemoteSource::new(served.dialer(), String::new()))).await;
 }
 
-/// During an outage everybody hears of it after one attempt, not one after the other.
+/// Tests that all callers that wait for a connection get the error of a single failed attempt.
 #[tokio::test]
-async fn many_who_wait_share_one_attempt_in_vain() {
+async fn waiting_callers_share_the_error_of_one_connection_attempt() {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let mut hangs_up = tokio::task::JoinSet::new();
-    hangs_up.spawn(async move {
+    let mut accepting = tokio::task::JoinSet::new();
+    accepting.spawn(async move {
         let mut calls = 0;
         while let Ok(Ok(_)) = tokio::time::timeout(std::time::Duration::from_secs(1), listener.accept()).await
         {
@@ -44,17 +44,17 @@ async fn many_who_wait_share_one_attempt_in_vain() {
     });
     let asked = futures::future::join_all((0..20).map(|_| dialer.client())).await;
     assert!(asked.iter().all(|a| a.as_ref().is_err_and(|e| e.kind() == ErrorKind::Unreachable)));
-    assert_eq!(hangs_up.join_next().await.unwrap().unwrap(), 1);
+    assert_eq!(accepting.join_next().await.unwrap().unwrap(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_remote_stack_with_its_cache_keeps_them_too() {
+async fn a_remote_stack_with_its_cache_conforms() {
     let served = Served::start(&[WAVES]).await;
     check_source(served.stack().await.source).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn selections_read_from_afar_equal_those_read_here() {
+async fn remote_selections_equal_local_ones() {
     let folder = tempfile::tempdir().unwrap();
     let sample = node::demo::sample(folder.path()).unwrap();
     let sample = sample.to_str().unwrap();
@@ -63,7 +63,7 @@ async fn selections_read_from_afar_equal_those_read_here() {
         let here = local(folder.path(), location).await;
         let there = served.stack_of(url.clone()).await.unwrap();
         let (a, b) = (here.source.describe().await.unwrap(), there.source.describe().await.unwrap());
-        assert_eq!(a, b, "descriptions cross the wire unchanged");
+        assert_eq!(a, b, "descriptions are transferred unchanged");
         for text in ["", "0", "::3, 5:60:7, -1", "10:11, 20:90, 30:31", "0:0", "69, 89, 99"] {
             let selection = Selection::parse(text, a.arrays[0].shape()).unwrap();
             let expect = read(&here.source, 0, selection.clone()).await.unwrap();
@@ -73,7 +73,7 @@ async fn selections_read_from_afar_equal_those_read_here() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exports_are_listed_by_name_and_others_do_not_exist() {
+async fn exports_are_listed_and_other_names_are_not_found() {
     let served = Served::start(&[WAVES, WAVES]).await;
     let list = served.dialer().ask(List, Urgency::of(Priority::NORMAL)).await.unwrap();
     let names: Vec<&str> = list.iter().map(|e| e.name.as_str()).collect();
@@ -85,7 +85,7 @@ async fn exports_are_listed_by_name_and_others_do_not_exist() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_file_is_stale_and_then_the_new_one() {
+async fn a_changed_file_is_stale_until_described_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = node::demo::sample(folder.path()).unwrap();
     let served = Served::start(&[path.to_str().unwrap()]).await;
@@ -94,26 +94,26 @@ async fn a_changed_file_is_stale_and_then_the_new_one() {
     let text = std::fs::read_to_string(&path).unwrap().replace("spacings: 1 1 1", "spacings: 2 2 2");
     std::fs::write(&path, text).unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
-    // Somebody else describes it anew; our old description is now of something that is gone.
+    // Another client describes the data again, so that the description of the first one is out of date.
     let other = RemoteSource::new(served.dialer(), String::new());
     assert_ne!(other.describe().await.unwrap().id, before.id);
     let source: Arc<dyn Source> = Arc::new(source);
     let everything = Selection::all(before.arrays[0].shape());
     let error = read(&source, 0, everything.clone()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Stale, "{error}");
-    assert!(read(&source, 0, everything).await.is_ok(), "described again, it can be read");
+    assert!(read(&source, 0, everything).await.is_ok(), "after a new description it can be read");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_went_away_is_unreachable_and_found_again() {
-    let served = Served::to_be_restarted(&[WAVES]).await;
+async fn a_stopped_server_is_unreachable_until_it_restarts() {
+    let served = Served::restartable(&[WAVES]).await;
     let source: Arc<dyn Source> = Arc::new(RemoteSource::new(served.dialer(), String::new()));
     let selection = Selection::parse("0:4, 0:4, 0:4", &[70, 90, 110]).unwrap();
     let expect = read(&source, 0, selection.clone()).await.unwrap();
     let url = served.url().clone();
     let Served { folder, mut task, .. } = served;
     task.shutdown().await;
-    // Its connections end a moment later.
+    // Connections of the server end a moment later.
     let error = loop {
         match read(&source, 0, selection.clone()).await {
             Ok(_) => tokio::task::yield_now().await,
@@ -121,7 +121,7 @@ async fn a_server_that_went_away_is_unreachable_and_found_again() {
         }
     };
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unreachable, Retry::MayHelp), "{error}");
-    // The same identity, address and token again.
+    // Restart with the same identity, address and token.
     let mut options = crate::common::options(folder.path(), &[WAVES]);
     options.listen = node::node::Listen::At(url.authority().parse().unwrap());
     let token = server::token::Token::chosen(url.token.as_deref().unwrap()).unwrap();

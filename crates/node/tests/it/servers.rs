@@ -17,15 +17,15 @@ use crate::common::{Served, local, read};
 const WAVES: &str = "synthetic:waves?shape=70,90,110&dtype=u16";
 
 async fn serve(location: &str, change: impl FnOnce(&mut ServerOptions)) -> Result<Served> {
-    Served::changed(&[location], change).await
+    Served::with_options(&[location], change).await
 }
 
-/// One URL of several servers.
+/// Returns one URL for several servers.
 fn joined(servers: &[&Served]) -> Url {
     Url::joined(servers.iter().map(|s| s.url().clone())).expect("the same data set")
 }
 
-async fn everything(source: &Arc<dyn Source>) -> Vec<u8> {
+async fn read_all(source: &Arc<dyn Source>) -> Vec<u8> {
     let described = source.describe().await.expect("a description");
     read(source, 0, Selection::all(described.arrays[0].shape())).await.expect("all elements")
 }
@@ -38,17 +38,17 @@ async fn several_servers_named_in_one_url_are_one_source() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_that_end_during_a_read_are_not_missed() {
+async fn reads_continue_when_some_servers_stop() {
     let mut servers =
         vec![Served::start(&[WAVES]).await, Served::start(&[WAVES]).await, Served::start(&[WAVES]).await];
     let url = joined(&servers.iter().collect::<Vec<_>>());
     let folder = tempfile::tempdir().unwrap();
-    let expect = everything(&local(folder.path(), WAVES).await.source).await;
+    let expect = read_all(&local(folder.path(), WAVES).await.source).await;
     let last = servers.remove(1);
     let stack = last.stack_of(url).await.unwrap();
     let reading = async {
         for _ in 0..20 {
-            assert!(everything(&stack.source).await == expect, "wrong bytes");
+            assert!(read_all(&stack.source).await == expect, "wrong bytes");
         }
     };
     let ending = async {
@@ -68,9 +68,12 @@ async fn one_url_is_enough_to_read_from_a_server_and_its_peers() {
     let told = vec![peer.url().clone(), other_data.url().clone()];
     let mut first = serve(WAVES, |options| options.peers = told).await.unwrap();
     let stack = first.stack().await;
-    let expect = everything(&stack.source).await;
+    let expect = read_all(&stack.source).await;
     first.task.shutdown().await;
-    assert!(everything(&stack.source).await == expect, "the peer has the same, and the other is left out");
+    assert!(
+        read_all(&stack.source).await == expect,
+        "the peer has the same data, and the server of other data is left out"
+    );
     peer.task.shutdown().await;
     let error = loop {
         match read(&stack.source, 0, Selection::all(&[70, 90, 110])).await {
@@ -85,32 +88,32 @@ async fn one_url_is_enough_to_read_from_a_server_and_its_peers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn peers_that_a_server_names_after_it_was_away_are_used() {
+async fn peers_that_a_restarted_server_names_are_used() {
     let peer = Served::start(&[WAVES]).await;
-    let first = Served::to_be_restarted(&[WAVES]).await;
+    let first = Served::restartable(&[WAVES]).await;
     let upstream = first.url().to_string();
     let often = |options: &mut ServerOptions| options.context.ask_again_after = Duration::from_millis(50);
     let middle = serve(&upstream, often).await.unwrap();
     let asked = RemoteSource::new(middle.dialer(), String::new());
-    let through = async || client::peers::of(&asked, Duration::from_secs(5)).await.unwrap().chain.len();
-    assert_eq!(through().await, 2, "itself and the first");
+    let chain_length = async || client::peers::of(&asked, Duration::from_secs(5)).await.unwrap().chain.len();
+    assert_eq!(chain_length().await, 2, "itself and the first server");
     let told = peer.url().clone();
-    let mut first = first.again(&[WAVES], |options| options.peers = vec![told]).await;
+    let mut first = first.restart(&[WAVES], |options| options.peers = vec![told]).await;
     let joined = async {
-        while through().await < 3 {
+        while chain_length().await < 3 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), joined).await.expect("the peer is asked too");
+    tokio::time::timeout(Duration::from_secs(60), joined).await.expect("the peer is used too");
     first.task.shutdown().await;
-    let expect = everything(&local(peer.folder.path(), WAVES).await.source).await;
-    assert!(everything(&middle.stack().await.source).await == expect, "the peer has the same");
+    let expect = read_all(&local(peer.folder.path(), WAVES).await.source).await;
+    assert!(read_all(&middle.stack().await.source).await == expect, "the peer has the same data");
 }
 
-/// A file of 8 x 8 x 8 elements that are all `value`, put in the place of the one before.
+/// Replaces a file by one of 8 x 8 x 8 elements, all equal to `value`.
 fn replace(path: &Path, value: u8) {
     let mut file = b"NRRD0004\ntype: uint8\ndimension: 3\nsizes: 8 8 8\nencoding: raw\n".to_vec();
-    // Comments make files of different sizes: two of one size may be written within one tick of the clock.
+    // Comments make the sizes of the files differ: two files of equal size may be written within one tick of the clock.
     file.extend(std::iter::repeat_n(&b"#\n"[..], value.into()).flatten());
     file.push(b'\n');
     file.extend([value; 512]);
@@ -119,11 +122,11 @@ fn replace(path: &Path, value: u8) {
     std::fs::rename(written, path).unwrap();
 }
 
-/// Tries again and again until the data have another value; on the way there may be that they are stale, nothing else.
-async fn until_replaced(value: u8, mut again: impl AsyncFnMut() -> Result<Vec<u8>>) {
+/// Reads until the data have the new value; meanwhile the only permitted error is `Stale`.
+async fn read_until_replaced(value: u8, mut read_once: impl AsyncFnMut() -> Result<Vec<u8>>) {
     let trying = async {
         loop {
-            match again().await {
+            match read_once().await {
                 Ok(bytes) if bytes.iter().all(|&b| b == value) => return,
                 Ok(bytes) => assert!(bytes.iter().all(|&b| b == bytes[0]), "two states in one answer"),
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Stale, "{error}"),
@@ -135,20 +138,20 @@ async fn until_replaced(value: u8, mut again: impl AsyncFnMut() -> Result<Vec<u8
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_is_replaced_is_noticed_through_a_server_of_its_server() {
+async fn a_replaced_file_is_noticed_by_a_server_of_its_server() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.nrrd");
     replace(&path, 1);
     let origin = Served::start(&[path.to_str().unwrap()]).await;
     let middle = serve(&origin.url().to_string(), |_| {}).await.unwrap();
     let source = middle.stack().await.source;
-    assert_eq!(everything(&source).await, [1; 512]);
+    assert_eq!(read_all(&source).await, [1; 512]);
     replace(&path, 2);
-    until_replaced(2, async || read(&source, 0, Selection::all(&[8, 8, 8])).await).await;
+    read_until_replaced(2, async || read(&source, 0, Selection::all(&[8, 8, 8])).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn data_that_are_replaced_behind_a_servers_cache_are_noticed() {
+async fn data_replaced_behind_the_cache_of_a_server_are_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.nrrd");
     replace(&path, 1);
@@ -157,7 +160,7 @@ async fn data_that_are_replaced_behind_a_servers_cache_are_noticed() {
     for url in [origin.url().clone(), joined(&[&origin, &peer])] {
         let often = |options: &mut ServerOptions| options.context.ask_again_after = Duration::from_millis(50);
         let middle = serve(&url.to_string(), often).await.unwrap();
-        // Without a cache of its own.
+        // A source without a cache.
         let source = RemoteSource::new(middle.dialer(), String::new());
         let first_block = async || {
             let dataset = source.describe().await?;
@@ -169,12 +172,12 @@ async fn data_that_are_replaced_behind_a_servers_cache_are_noticed() {
         };
         let before = first_block().await.unwrap()[0];
         replace(&path, before + 1);
-        until_replaced(before + 1, first_block).await;
+        read_until_replaced(before + 1, first_block).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_peer_that_is_there_says_what_the_data_are_when_the_first_is_gone() {
+async fn peers_describe_changed_data_after_the_first_server_stops() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.nrrd");
     replace(&path, 1);
@@ -183,20 +186,24 @@ async fn a_peer_that_is_there_says_what_the_data_are_when_the_first_is_gone() {
     let mut first = serve(path.to_str().unwrap(), |options| options.peers = told).await.unwrap();
     let middle = serve(&first.url().to_string(), |_| {}).await.unwrap();
     let source = middle.stack().await.source;
-    assert_eq!(everything(&source).await, [1; 512]);
+    assert_eq!(read_all(&source).await, [1; 512]);
     first.task.shutdown().await;
     replace(&path, 2);
-    until_replaced(2, async || read(&source, 0, Selection::all(&[8, 8, 8])).await).await;
+    read_until_replaced(2, async || read(&source, 0, Selection::all(&[8, 8, 8])).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_of_a_server_keeps_every_promise() {
+async fn a_server_of_a_server_conforms() {
     let origin = Served::start(&[WAVES]).await;
     let middle = serve(&origin.url().to_string(), |_| {}).await.unwrap();
     let last = serve(&middle.url().to_string(), |_| {}).await.unwrap();
     let stack = last.stack().await;
     let described = stack.source.describe().await.unwrap();
-    assert_eq!(described, origin.stack().await.source.describe().await.unwrap(), "the identity passes");
+    assert_eq!(
+        described,
+        origin.stack().await.source.describe().await.unwrap(),
+        "the identity of the data is kept"
+    );
     check_source(Arc::clone(&stack.source)).await;
     let place = BlockPlace { dataset: described.id, generation: described.generation, array: 0, level: 0 };
     let request = StatsParameters { place, selection: None, bins: 8 };
@@ -206,22 +213,22 @@ async fn a_server_of_a_server_keeps_every_promise() {
     let text = last.url().to_string();
     assert!(
         !text.contains(origin.url().token.as_deref().unwrap()),
-        "its clients are not told the origin's token"
+        "clients do not learn the token of the origin"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chain_that_comes_back_to_itself_is_refused() {
-    let mut first = Served::to_be_restarted(&[WAVES]).await;
+async fn a_cyclic_chain_is_refused() {
+    let mut first = Served::restartable(&[WAVES]).await;
     let second = serve(&first.url().to_string(), |_| {}).await.unwrap();
     let third = serve(&second.url().to_string(), |_| {}).await.unwrap();
-    // It starts again at the same address, with data that come from itself.
+    // The first server restarts at the same address with data that come from itself.
     let at = first.url().authority().parse().unwrap();
     let upstream = third.url().to_string();
     first.task.shutdown().await;
     let closed = serve(&upstream, |options| {
         options.listen = Listen::At(at);
-        // The same folders, and so the same certificate.
+        // The same folders, and therefore the same certificate.
         options.context.directories = UserDirectories::below(first.folder.path());
     });
     let error = closed.await.map(|_| ()).unwrap_err();

@@ -20,7 +20,7 @@ async fn the_demo_shows_a_complete_picture_of_the_sample() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn naming_the_colour_map_that_is_chosen_anyway_changes_no_pixel() {
+async fn naming_the_default_color_map_does_not_change_the_picture() {
     let folder = tempfile::tempdir().unwrap();
     let sample = node::demo::sample(folder.path()).unwrap();
     let options = options(folder.path(), &[sample.to_str().unwrap()]);
@@ -37,6 +37,6 @@ async fn naming_the_colour_map_that_is_chosen_anyway_changes_no_pixel() {
         std::fs::read(output).unwrap()
     };
     let chosen = png(None).await;
-    assert!(png(Some("viridis")).await == chosen, "it is the one that is chosen");
-    assert!(png(Some("gray")).await != chosen, "another one is another picture");
+    assert!(png(Some("viridis")).await == chosen, "viridis is the default");
+    assert!(png(Some("gray")).await != chosen, "another color map changes the picture");
 }

@@ -1,4 +1,4 @@
-//! Rights of a browser: what it may and may not do.
+//! Requests of browsers: the page, its security headers, and refused origins.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -11,7 +11,7 @@ async fn answer(served: &Served, request: &str) -> String {
     let mut text = String::new();
     let mut bytes = Vec::new();
     let end = tokio::time::timeout(std::time::Duration::from_secs(20), stream.read_to_end(&mut bytes)).await;
-    assert!(end.is_ok(), "asked to close, the server closes");
+    assert!(end.is_ok(), "the server must close the connection as requested");
     text.push_str(&String::from_utf8_lossy(&bytes));
     text
 }
@@ -24,7 +24,7 @@ const UPGRADE: &str =
     "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_comes_with_its_safeguards() {
+async fn the_page_has_security_headers() {
     let served = Served::start(&["synthetic:waves?shape=8,8,8"]).await;
     let host = served.url().authority();
     let page = answer(&served, &get("/", &host, "")).await;
@@ -38,7 +38,7 @@ async fn the_page_comes_with_its_safeguards() {
     ] {
         assert!(page.contains(header), "expected `{header}` in {page}");
     }
-    assert!(page.contains("corridor view"), "a data server says where pictures are: {page}");
+    assert!(page.contains("corridor view"), "the page of a data server names `corridor view`: {page}");
     assert!(answer(&served, &get("/index.html", &host, "")).await.starts_with("HTTP/1.1 404"));
     assert!(answer(&served, &get("/healthz", &host, "")).await.ends_with("ok\n"));
     let maps = answer(&served, &get("/colormaps.json", &host, "")).await;
@@ -47,7 +47,7 @@ async fn the_page_comes_with_its_safeguards() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn foreign_names_and_foreign_pages_are_refused() {
+async fn other_host_names_and_origins_are_refused() {
     let served = Served::start(&["synthetic:waves?shape=8,8,8"]).await;
     let host = served.url().authority();
     let refused = |text: &str| text.starts_with("HTTP/1.1 403");
