@@ -13,9 +13,9 @@ use server::ops::{BeginOutcome, Handler, OperationCall};
 
 use crate::OneOrMany;
 
-/// Most isovalues of one call.
+/// Maximum number of isovalues in one call.
 const MOST_ISOVALUES: usize = 20;
-/// Largest useful amount of memory, bytes.
+/// Largest useful amount of memory, in bytes.
 const MAX_MEMORY_BYTES: u64 = 8 * MAX_PART_BYTES;
 
 /// Parameters: isovalues whose intersected cells are counted.
@@ -25,17 +25,17 @@ pub struct IsosurfaceCells {
     isovalues: OneOrMany,
 }
 
-/// The answer.
+/// Result: numbers of cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellCounts {
-    /// Cells all of whose corners have a value.
+    /// Number of cells all of whose corners have a value.
     pub cells: u64,
     /// Number of cells that each isosurface intersects.
     pub crossed: Vec<u64>,
 }
 
 impl IsosurfaceCells {
-    /// The cells that `isovalues` cross among some elements.
+    /// Creates a call that counts the intersected cells of the elements `of` for each of `isovalues`.
     #[must_use]
     pub fn asked(of: Operand, isovalues: Vec<f64>) -> CallRequest<Self> {
         CallRequest { of, with: Self { isovalues: OneOrMany::Many(isovalues) } }
@@ -48,9 +48,9 @@ impl OperationParameters for IsosurfaceCells {
 }
 
 /// Server side of the operation.
-pub(crate) struct Answering;
+pub(crate) struct IsosurfaceCellsHandler;
 
-impl Handler for Answering {
+impl Handler for IsosurfaceCellsHandler {
     type Work = CallRequest<IsosurfaceCells>;
 
     fn name(&self) -> &'static str {
@@ -80,12 +80,12 @@ impl Handler for Answering {
             }
         };
         let elements = scan.elements();
-        let heard = |done: u64| call.progress(done.min(elements), elements);
-        call.result(&scan.fold(part_bytes, &axes, total, add, heard).await?).await
+        let on_progress = |done: u64| call.progress(done.min(elements), elements);
+        call.result(&scan.fold(part_bytes, &axes, total, add, on_progress).await?).await
     }
 }
 
-/// Axes along which cells extend.
+/// Returns for each axis whether cells extend along it.
 fn cell_axes(array: &ArrayInfo) -> Vec<bool> {
     let spatial: Vec<bool> = array.axes.iter().map(|axis| axis.kind.is_spatial()).collect();
     if spatial.contains(&true) {
@@ -95,17 +95,17 @@ fn cell_axes(array: &ArrayInfo) -> Vec<bool> {
     (0..axes).map(|axis| axis + 3 >= axes).collect()
 }
 
-/// Bytes of a part such that it fits with what is computed from it: the stored elements of the parts in memory, the
-/// decoded ones, their extremes; twice, for the overlap.
+/// Returns the size of a part, in bytes, such that its stored and decoded elements and the extremes of its cells fit into
+/// memory; twice, because parts overlap.
 fn part_bytes(scan: &Scan, memory_bytes: u64) -> Result<u64> {
     let stored = scan.array()?.dtype.size_bytes() as u64;
     Ok(memory_bytes / 2 / (PARTS_IN_MEMORY * stored + 3 * size_of::<f64>() as u64) * stored)
 }
 
-/// Extremes of each cell's corners, at the cell's first corner; NaN where a corner has no value.
+/// Lowest and highest value among the corners of each cell, stored at its first corner; NaN if a corner has no value.
 struct Corners {
     shape: Vec<usize>,
-    /// Number of cells along each axis: less than `shape` where a cell would reach beyond.
+    /// Number of cells along each axis; one less than samples where cells extend along the axis.
     cells: Vec<usize>,
     low: Vec<f64>,
     high: Vec<f64>,
@@ -123,9 +123,9 @@ impl Corners {
         let mut cells = shape.clone();
         let mut stride = 1;
         for axis in (0..shape.len()).rev() {
-            // An axis with one sample has no cells along it: there the sample is its own.
+            // Cells do not extend along an axis with a single sample.
             if axes[axis] && whole[axis] > 1 {
-                // In C order, so that the later neighbor still is what it was.
+                // In C order, so that the later neighbor is not changed yet.
                 for at in 0..low.len().saturating_sub(stride) {
                     low[at] = lower(low[at], low[at + stride]);
                     high[at] = higher(high[at], high[at + stride]);
@@ -152,7 +152,7 @@ impl Corners {
         }
     }
 
-    /// False for rows of samples at which no cell begins.
+    /// Returns false for rows of samples at which no cell begins.
     fn row_has_cells(&self, mut number: usize) -> bool {
         let axes = self.shape.len().saturating_sub(1);
         (0..axes).rev().all(|axis| {
@@ -163,12 +163,12 @@ impl Corners {
     }
 }
 
-/// The smaller one; NaN if one of them is.
+/// Returns the smaller number; NaN if one of them is NaN.
 fn lower(a: f64, b: f64) -> f64 {
     if a < b || a.is_nan() { a } else { b }
 }
 
-/// The larger one; NaN if one of them is.
+/// Returns the larger number; NaN if one of them is NaN.
 fn higher(a: f64, b: f64) -> f64 {
     if a > b || a.is_nan() { a } else { b }
 }

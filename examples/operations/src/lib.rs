@@ -1,5 +1,5 @@
-//! Three custom operations, client and server side, that use only the public interface of `node`. An example to copy; not
-//! part of Corridor.
+//! Example of three custom operations, client and server side, that use only Corridor's public interface. Copy it as a start
+//! for other operations.
 
 mod isosurface_cells;
 mod one_or_many;
@@ -15,7 +15,7 @@ pub use resample::{Method, Resample, Resampled};
 
 /// Registers the three operations.
 pub fn add_to(registry: &mut OperationRegistry) {
-    registry.add(percentile::Answering);
-    registry.add(isosurface_cells::Answering);
-    registry.add(resample::Answering);
+    registry.add(percentile::PercentileHandler);
+    registry.add(isosurface_cells::IsosurfaceCellsHandler);
+    registry.add(resample::ResampleHandler);
 }

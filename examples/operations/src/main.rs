@@ -26,7 +26,7 @@ async fn main() -> std::process::ExitCode {
 async fn serve() -> Result<()> {
     let paths: Vec<String> = std::env::args().skip(1).collect();
     if paths.is_empty() {
-        return Err(Error::invalid("expected `serve-with-operations PATH...`"));
+        return Err(Error::invalid("usage: `serve-with-operations PATH...`"));
     }
     let options = ServerOptions {
         locations: paths.iter().map(|path| path.parse()).collect::<Result<_>>()?,

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OneOrMany {
-    /// One.
+    /// A single number.
     One(f64),
-    /// Several.
+    /// A list of numbers.
     Many(Vec<f64>),
 }
 
 impl OneOrMany {
-    /// The numbers.
+    /// Returns the numbers.
     #[must_use]
     pub fn numbers(&self) -> &[f64] {
         match self {
@@ -26,7 +26,7 @@ impl OneOrMany {
     /// Checks that there are 1 to `most` numbers, each in `low..=high`.
     ///
     /// # Errors
-    /// `Invalid`, saying which `what` is wrong.
+    /// `Invalid`; the message calls the numbers `what`.
     pub fn check(&self, what: &str, most: usize, low: f64, high: f64) -> Result<()> {
         let numbers = self.numbers();
         if numbers.is_empty() || numbers.len() > most {

@@ -1,9 +1,9 @@
 //! `percentile`: exact percentiles of any number of elements in bounded memory.
 //!
-//! Doubles are ordered like their bits (after flipping those of negative ones), so a rank is found digit by digit: one
-//! pass counts the values by their leading bits, which says in which bin each wanted rank lies; the next pass counts
-//! only within those bins, by the next bits. As soon as what lies in the bins fits into memory it is gathered and
-//! sorted instead. That is radix selection (Knuth, The Art of Computer Programming 3, 5.2.5); two passes are usual.
+//! Radix selection (Knuth, The Art of Computer Programming 3, 5.2.5): doubles are ordered like their bits, if the bits of
+//! negative ones are flipped. The first pass counts the values by their leading bits, which gives the bin of each wanted
+//! rank; each further pass counts only the values in those bins, by their next bits. As soon as the values in the bins fit
+//! into memory, they are gathered and sorted instead. Two passes are usual.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use server::ops::{BeginOutcome, Handler, OperationCall};
 
 use crate::OneOrMany;
 
-/// Most percentages of one call.
+/// Maximum number of percentages in one call.
 const MOST_PERCENTAGES: usize = 100;
-/// Largest useful amount of memory, bytes.
+/// Largest useful amount of memory, in bytes.
 const MAX_MEMORY_BYTES: u64 = PARTS_IN_MEMORY * MAX_PART_BYTES + (16 << 20);
-/// Bits of a key.
+/// Number of bits of a key.
 const KEY_BITS: u32 = u64::BITS;
-/// Most bits counted in one pass.
+/// Maximum number of bits by which one pass counts.
 const MOST_DIGIT_BITS: u32 = 16;
 
 /// Parameters: percentages from 0 to 100.
@@ -32,17 +32,17 @@ pub struct Percentile {
     q: OneOrMany,
 }
 
-/// The answer.
+/// Result: the percentiles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// A value for each percentage, interpolated between neighbors as numpy does; none where there are no values.
+    /// Value for each percentage, interpolated between neighbors as numpy does; `None` if there are no values.
     pub values: Vec<Option<f64>>,
-    /// Elements that have a finite value.
+    /// Number of elements with a finite value.
     pub count: u64,
 }
 
 impl Percentile {
-    /// The percentages `q` of some elements.
+    /// Creates a call for the percentiles `q` of the elements `of`.
     #[must_use]
     pub fn asked(of: Operand, q: Vec<f64>) -> CallRequest<Self> {
         CallRequest { of, with: Self { q: OneOrMany::Many(q) } }
@@ -55,9 +55,9 @@ impl OperationParameters for Percentile {
 }
 
 /// Server side of the operation.
-pub(crate) struct Answering;
+pub(crate) struct PercentileHandler;
 
-impl Handler for Answering {
+impl Handler for PercentileHandler {
     type Work = CallRequest<Percentile>;
 
     fn name(&self) -> &'static str {
@@ -79,7 +79,7 @@ impl Handler for Answering {
     }
 }
 
-/// Passes over the selection until every wanted rank is known.
+/// Makes passes over the selection until every wanted rank is known.
 async fn select(
     scan: &Scan,
     q: &[f64],
@@ -92,8 +92,8 @@ async fn select(
     let mut search = Search::new(counters);
     for pass in 0u64.. {
         let total = elements.saturating_mul((pass + 1).max(2));
-        let heard = |done| on_progress(elements.saturating_mul(pass).saturating_add(done), total);
-        search = scan.fold(part_bytes, &[], search, Search::add, heard).await?;
+        let on_pass_progress = |done| on_progress(elements.saturating_mul(pass).saturating_add(done), total);
+        search = scan.fold(part_bytes, &[], search, Search::add, on_pass_progress).await?;
         if search.end_of_pass(q) {
             break;
         }
@@ -101,38 +101,39 @@ async fn select(
     Ok(search.percentiles(q))
 }
 
-/// Bytes of a part such that the stored elements of the parts in memory and the values of one fit.
+/// Returns the size of a part, in bytes, such that the stored elements of several parts and the values of one fit into
+/// memory.
 fn part_bytes(scan: &Scan, memory_bytes: u64) -> Result<u64> {
     let stored = scan.array()?.dtype.size_bytes() as u64;
-    // As stored, decoded, and as doubles.
+    // Stored elements, decoded ones, and doubles.
     let bytes_each = PARTS_IN_MEMORY * stored + 2 * size_of::<f64>() as u64;
     Ok(memory_bytes / bytes_each * stored)
 }
 
-/// Some of the keys: those that begin with the same bits.
+/// Keys that begin with the same bits.
 #[derive(Clone, Debug)]
 struct Bin {
-    /// Keys that are smaller than all in it.
+    /// Number of smaller keys outside of the bin.
     before: u64,
-    /// Keys in it.
+    /// Number of keys in the bin.
     count: u64,
-    /// Keys in it by their next bits.
+    /// Numbers of keys in the bin by their next bits.
     digits: Vec<u64>,
 }
 
-/// Search for the wanted ranks.
+/// State of the search for the wanted ranks.
 struct Search {
-    /// Numbers that fit into memory, as counters or keys.
+    /// Number of counters or keys that fit into memory.
     room: u64,
-    /// Leading bits known of each bin's keys.
+    /// Number of leading bits that the keys of a bin share.
     known_bits: u32,
-    /// Bits that this pass counts.
+    /// Number of bits by which this pass counts.
     digit_bits: u32,
-    /// By their leading bits.
+    /// Bins by their leading bits.
     bins: BTreeMap<u64, Bin>,
-    /// In the last pass the keys of all bins instead; sorted after it.
+    /// Keys of all bins, gathered in the last pass instead of counting, and sorted after it.
     gathered: Option<Vec<u64>>,
-    /// All keys.
+    /// Number of all keys.
     count: u64,
 }
 
@@ -145,7 +146,7 @@ impl Search {
         search
     }
 
-    /// Makes room for counters, as many as fit.
+    /// Creates as many counters for the next pass as fit into memory.
     fn begin_pass(&mut self) {
         let each = (self.room / self.bins.len().max(1) as u64).max(2);
         self.digit_bits = each.ilog2().min(MOST_DIGIT_BITS).min(KEY_BITS - self.known_bits);
@@ -199,7 +200,7 @@ impl Search {
         false
     }
 
-    /// The narrower bin in which a rank lies, by its leading bits.
+    /// Returns the narrower bin that contains a rank, with its leading bits.
     fn narrow(&self, rank: u64) -> Option<(u64, Bin)> {
         let holds = |bin: &Bin| bin.before <= rank && rank - bin.before < bin.count;
         let (&leading, bin) = self.bins.iter().find(|(_, bin)| holds(bin))?;
@@ -214,7 +215,7 @@ impl Search {
         None
     }
 
-    /// The value of a rank that is known.
+    /// Returns the value of a rank after the last pass.
     fn value(&self, rank: u64) -> Option<f64> {
         let mut sorted = self.gathered.as_deref().unwrap_or_default();
         for (&leading, bin) in &self.bins {
@@ -241,7 +242,7 @@ impl Search {
     }
 }
 
-/// The two ranks between which a percentage lies among `count` values, and how far between.
+/// Returns the two ranks between which a percentage lies among `count` values, and its position between them, 0 to 1.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -259,13 +260,13 @@ fn ranks(q: &[f64], count: u64) -> impl Iterator<Item = u64> {
     q.iter().filter_map(move |&q| place(q, count)).flat_map(|(low, high, _)| [low, high])
 }
 
-/// Linear between two values, as numpy computes it.
+/// Interpolates linearly between two values, as numpy does.
 fn between(low: f64, high: f64, t: f64) -> f64 {
     let step = high - low;
     if t < 0.5 { low + step * t } else { high - step * (1.0 - t) }
 }
 
-/// The bits of a value, ordered as values are. Both zeros are one.
+/// Converts a value to bits that are ordered as the values are; both zeros give the same bits.
 fn key_of(value: f64) -> u64 {
     let bits = (value + 0.0).to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
@@ -280,7 +281,7 @@ fn leading(key: u64, bits: u32) -> u64 {
     if bits == 0 { 0 } else { key >> (KEY_BITS - bits) }
 }
 
-/// The `bits` bits after the first `known` ones.
+/// Returns the `bits` bits after the first `known` bits.
 #[expect(clippy::cast_possible_truncation, reason = "16 bits at most")]
 fn digit(key: u64, known: u32, bits: u32) -> usize {
     (key << known >> (KEY_BITS - bits)) as usize
@@ -298,7 +299,7 @@ mod tests {
         assert_eq!(key_of(-0.0), key_of(0.0));
     }
 
-    /// Percentiles of `values` with room for `room` numbers, and the passes it took.
+    /// Returns percentiles of `values` with memory for `room` numbers, and the number of passes.
     fn percentiles(values: &[f64], q: &[f64], room: u64) -> (Vec<Option<f64>>, u32) {
         let mut search = Search::new(room);
         let mut passes = 0;
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn any_room_gives_what_sorting_gives() {
+    fn selection_equals_sorting_for_any_amount_of_memory() {
         let mut state = 7u64;
         let mut random = || {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

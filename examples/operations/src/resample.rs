@@ -1,11 +1,11 @@
-//! `resample`: a selection on a grid of another shape that covers the same space.
+//! `resample`: resamples a selection to a grid of another shape that covers the same space.
 //!
-//! Cell `i` of `m` along an axis covers `[i, i + 1) * n / m` of the `n` cells there were. `mean` is the mean of what a cell
-//! covers, weighted by how much of each is covered (conservative). `linear` interpolates between the centers of the
-//! cells, and continues with the border beyond them. Both are made of one weight per axis, and what has no value is
-//! left out of the weights; where nothing has one, the result is NaN.
+//! Along an axis, cell `i` of `m` output cells covers `[i, i + 1) * n / m` of the `n` input cells. `mean` is the mean of the
+//! covered input cells, weighted by their overlap (conservative). `linear` interpolates between the centers of the input
+//! cells; beyond the outermost centers it is constant. Weights are products of one weight per axis. Elements without a value
+//! have no weight; an output cell without any weight is NaN.
 //!
-//! Results are `f4` where the decoded values are floats of at most 32 bits or integers of at most 16, else `f8`.
+//! Results are `f4` if the decoded values are floats of at most 32 bits or integers of at most 16 bits, otherwise `f8`.
 
 use std::ops::Range;
 
@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use server::answer_memory::MemoryReservation;
 use server::ops::{BeginOutcome, Handler, OperationCall};
 
-/// Largest useful amount of memory, bytes.
+/// Largest useful amount of memory, in bytes.
 const MAX_MEMORY_BYTES: u64 = 48 << 20;
-/// A sum and its weight.
+/// Size of a sum with its weight, in bytes.
 const SUM_BYTES: usize = size_of::<(f64, f64)>();
 
 /// Method that computes the new values.
@@ -41,12 +41,12 @@ pub struct Resample {
     shape: Vec<u64>,
     #[serde(default)]
     method: Method,
-    /// Largest answer that the client accepts, bytes; not sent to the server.
+    /// Largest answer that the client accepts, in bytes; not sent to the server.
     #[serde(skip)]
     most_bytes: u64,
 }
 
-/// The result beside the array.
+/// Result besides the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resampled {
     /// Method used.
@@ -54,7 +54,7 @@ pub struct Resampled {
 }
 
 impl Resample {
-    /// Some elements on a grid of `shape`; an answer of more than `most_bytes` is refused.
+    /// Creates a call that resamples the elements `of` to `shape`; the client refuses an answer of more than `most_bytes`.
     #[must_use]
     pub fn asked(of: Operand, shape: Vec<u64>, method: Method, most_bytes: u64) -> CallRequest<Self> {
         CallRequest { of, with: Self { shape, method, most_bytes } }
@@ -71,9 +71,9 @@ impl OperationParameters for Resample {
 }
 
 /// Server side of the operation.
-pub(crate) struct Answering;
+pub(crate) struct ResampleHandler;
 
-impl Handler for Answering {
+impl Handler for ResampleHandler {
     type Work = CallRequest<Resample>;
 
     fn name(&self) -> &'static str {
@@ -98,8 +98,8 @@ impl Handler for Answering {
         let grid = Grid::new(method, &scan.selection().shape(), &shape)?;
         let dtype = output(scan.array()?.decoding.output.element());
         call.elements(ResultArray { dtype, shape: shape.clone() }).await?;
-        let making = Making { call, scan, grid, shape, dtype };
-        making.all().await?;
+        let resampling = Resampling { call, scan, grid, shape, dtype };
+        resampling.run().await?;
         call.result(&Resampled { method }).await
     }
 }
@@ -110,7 +110,7 @@ fn output(decoded: ElementType) -> DType {
 }
 
 /// A resampling in progress.
-struct Making<'a> {
+struct Resampling<'a> {
     call: &'a OperationCall,
     scan: Scan,
     grid: Grid,
@@ -119,16 +119,16 @@ struct Making<'a> {
     dtype: DType,
 }
 
-impl Making<'_> {
-    /// Part by part of the result. A part covers whole stored chunks where it can, so that they are decoded once.
-    async fn all(&self) -> Result<()> {
+impl Resampling<'_> {
+    /// Computes the result part by part. If possible, parts cover whole stored chunks, so that each is decoded once.
+    async fn run(&self) -> Result<()> {
         let covered = |(axis, n): (usize, u64)| self.grid.0[axis].outputs(n);
         let grain: Option<Vec<u64>> =
             self.scan.grain()?.map(|g| g.into_iter().enumerate().map(covered).collect());
         let total: u64 = self.shape.iter().product();
         let mut done = 0;
         let all = Selection::all(&self.shape);
-        // A third for the sums, the rest for what they are made of.
+        // A third for the sums, the rest for the input elements.
         let most = (self.call.node.answer_memory.capacity_bytes() / 8)
             .clamp(self.call.node.answer_memory.own_bytes(), MAX_MEMORY_BYTES);
         for slab in slabs(&all, SUM_BYTES, grain.as_deref(), most / 3) {
@@ -150,7 +150,8 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// Makes and sends one part of the result; gives its elements. `memory` is held until the peer took it.
+    /// Computes and sends one part of the result; returns its number of elements. `memory` is held until the client has
+    /// received it.
     async fn part(&self, slab: ReadSlab, memory: MemoryReservation, granted_bytes: u64) -> Result<u64> {
         let counts = slab.selection.shape();
         let outputs: Vec<Range<u64>> = slab.start.iter().zip(&counts).map(|(&s, &n)| s..s + n).collect();
@@ -172,7 +173,7 @@ impl Making<'_> {
             Ok(())
         };
         let sums = scan.fold(part_bytes, &[], sums, add, |_| ()).await?;
-        let mut bytes = memory.hold(written(&sums, self.dtype));
+        let mut bytes = memory.hold(encoded(&sums, self.dtype));
         let (stretch_bytes, offsets) = slab.stretches(&self.shape, self.dtype.size_bytes());
         for offset in offsets {
             let stretch =
@@ -183,9 +184,9 @@ impl Making<'_> {
     }
 }
 
-/// The results, in the host's byte order.
+/// Encodes the results, in the host's byte order.
 #[expect(clippy::cast_possible_truncation, reason = "the result is single precision by its type")]
-fn written(sums: &[(f64, f64)], dtype: DType) -> Vec<u8> {
+fn encoded(sums: &[(f64, f64)], dtype: DType) -> Vec<u8> {
     let values = sums.iter().map(|(sum, weight)| if *weight > 0.0 { sum / weight } else { f64::NAN });
     match dtype.element() {
         ElementType::F32 => values.flat_map(|v| (v as f32).to_ne_bytes()).collect(),
@@ -217,7 +218,7 @@ impl Grid {
         Ok(Self(from.iter().zip(to).map(|(&n, &m)| Axis { method, n, m }).collect()))
     }
 
-    /// Adds what the values of the box `inputs` give to the sums of the box `outputs`, both in C order.
+    /// Adds the weighted values of the box `inputs` to the sums of the box `outputs`, both in C order.
     fn add(&self, values: &[f64], inputs: &[Range<u64>], sums: &mut [(f64, f64)], outputs: &[Range<u64>]) {
         let along = self.0.iter().zip(inputs).zip(outputs);
         let links: Vec<Links> = along.map(|((axis, inputs), outputs)| axis.links(inputs, outputs)).collect();
@@ -225,15 +226,15 @@ impl Grid {
     }
 }
 
-/// Weights, along one axis, of the cells of one box for the cells of another.
+/// Weights along one axis between the cells of an input box and those of an output box.
 struct Links {
-    /// Cells of the boxes along the axis.
+    /// Number of cells of the input and output box along the axis.
     sizes: (usize, usize),
-    /// A cell of the first box, one of the second, and how much the one counts for the other.
+    /// Input cell, output cell, and weight of the input cell for the output cell.
     all: Vec<(usize, usize, f64)>,
 }
 
-/// Along the first axis of `links` and those after it; `at` are the places so far, of the value and of the sum.
+/// Adds along the axes of `links`, recursively; `at` are the positions of the value and of the sum from the axes before.
 fn add_along(links: &[Links], values: &[f64], sums: &mut [(f64, f64)], at: (usize, usize), weight: f64) {
     let Some((axis, rest)) = links.split_first() else {
         let (value, sum) = (values[at.0], &mut sums[at.1]);
@@ -256,7 +257,7 @@ fn add_along(links: &[Links], values: &[f64], sums: &mut [(f64, f64)], at: (usiz
     reason = "indices below 2^53, clamped to the axis"
 )]
 impl Axis {
-    /// The cells that make up a range of the result's.
+    /// Returns the input cells that contribute to a range of output cells.
     fn inputs(&self, outputs: &Range<u64>) -> Range<u64> {
         let (n, m) = (u128::from(self.n), u128::from(self.m));
         match self.method {
@@ -273,7 +274,7 @@ impl Axis {
         }
     }
 
-    /// Weights of a range of input cells for a range of cells of the result.
+    /// Returns the weights of a range of input cells for a range of output cells.
     fn links(&self, inputs: &Range<u64>, outputs: &Range<u64>) -> Links {
         let mut all = Vec::new();
         for output in outputs.clone() {
@@ -294,18 +295,18 @@ impl Axis {
         u64::try_from(m).unwrap_or(u64::MAX).max(1)
     }
 
-    /// Position of the center of a cell of the result, in input cells from the center of the first one; limited to
-    /// the centers of the first and the last.
+    /// Returns the position of the center of an output cell, in input cells from the center of the first one; limited to
+    /// the centers of the first and the last input cell.
     fn center(&self, output: u64) -> f64 {
         let at = (output as f64 + 0.5) * (self.n as f64 / self.m as f64) - 0.5;
         at.clamp(0.0, (self.n - 1) as f64)
     }
 
-    /// Weight of an input cell for an output cell.
+    /// Returns the weight of an input cell for an output cell.
     fn weight(&self, input: u64, output: u64) -> f64 {
         match self.method {
             Method::Mean => {
-                // In units of 1 / m of a cell, exactly.
+                // Exact, in units of 1 / m of a cell.
                 let (n, m) = (u128::from(self.n), u128::from(self.m));
                 let low = (u128::from(input) * m).max(u128::from(output) * n);
                 let high = (u128::from(input + 1) * m).min(u128::from(output + 1) * n);
@@ -320,7 +321,7 @@ impl Axis {
 mod tests {
     use super::*;
 
-    /// One axis, added in pieces of `piece` cells.
+    /// Resamples one axis, added in pieces of `piece` cells.
     fn line(method: Method, values: &[f64], m: u64, piece: usize) -> Vec<f64> {
         let grid = Grid::new(method, &[values.len() as u64], &[m]).unwrap();
         let mut sums = vec![(0.0, 0.0); usize::try_from(m).unwrap()];
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_weighted_by_what_is_covered() {
+    fn means_are_weighted_by_overlap() {
         for piece in [1, 2, 6] {
             assert_eq!(line(Method::Mean, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3, piece), [1.5, 3.5, 5.5]);
             assert_eq!(line(Method::Mean, &[0.0, 3.0, 6.0], 2, piece), [1.0, 5.0]);
@@ -344,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn between_centers_it_is_linear_and_beyond_them_it_stays() {
+    fn linear_interpolation_is_constant_beyond_the_outermost_centers() {
         for piece in [1, 3] {
             assert_eq!(line(Method::Linear, &[0.0, 4.0], 4, piece), [0.0, 1.0, 3.0, 4.0]);
             assert_eq!(line(Method::Linear, &[0.0, 1.0, 2.0], 3, piece), [0.0, 1.0, 2.0]);

@@ -1,4 +1,4 @@
-//! The three operations on a server, asked by a client: their answers equal what is computed here from all elements.
+//! The three operations on a server, called by a client: their results equal those computed here from all elements.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -31,7 +31,7 @@ struct Served {
 }
 
 impl Served {
-    /// A server with the least memory there is, so that everything has to be done in parts.
+    /// Starts a server with the minimum memory, so that operations work in several parts.
     async fn start(location: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let context = Context::new(
@@ -68,7 +68,7 @@ impl Served {
         Operand::new(self.place, Some(Selection::parse(selection, &self.shape).unwrap()))
     }
 
-    /// All selected elements, which are `f4`.
+    /// Reads all selected elements, which are `f4`.
     async fn values(&self, selection: &str) -> Vec<f64> {
         let selection = Selection::parse(selection, &self.shape).unwrap();
         let (target, region) = Target::new(&selection.shape(), 4).unwrap();
@@ -107,7 +107,7 @@ async fn percentiles_are_those_of_the_sorted_values() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cells_are_those_of_the_whole_grid_however_it_is_read() {
+async fn cell_counts_do_not_depend_on_the_parts_that_are_read() {
     let served = Served::start(NOISE).await;
     for (selection, [nz, ny, nx]) in
         [("", [96, 100, 104]), ("::5, 1:40, ::3", [20, 39, 35]), ("4", [1, 100, 104])]
@@ -138,7 +138,7 @@ async fn cells_are_those_of_the_whole_grid_however_it_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mean_of_whole_cells_is_the_mean() {
+async fn a_mean_over_whole_cells_is_their_mean() {
     let served = Served::start(NOISE).await;
     let values = served.values("").await;
     let ask = Resample::asked(served.of(""), vec![48, 50, 52], Method::Mean, 1 << 20);
@@ -154,7 +154,7 @@ async fn a_mean_of_whole_cells_is_the_mean() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_shape_is_the_same_array_and_a_larger_one_is_no_smaller_than_asked() {
+async fn resampling_to_the_same_shape_is_the_identity_and_larger_shapes_are_complete() {
     let served = Served::start(NOISE).await;
     for (method, shape) in [(Method::Mean, [96, 100, 104]), (Method::Linear, [96, 100, 104])] {
         let ask = Resample::asked(served.of(""), shape.to_vec(), method, 8 << 20);
@@ -167,7 +167,7 @@ async fn the_same_shape_is_the_same_array_and_a_larger_one_is_no_smaller_than_as
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_parameters_are_answered_with_what_was_expected() {
+async fn errors_of_wrong_parameters_say_what_was_expected() {
     let served = Served::start(NOISE).await;
     for (name, with, said) in [
         ("percentile", "{\"q\": 101}", "expected percentages from 0 to 100, found 101"),
@@ -189,7 +189,7 @@ async fn wrong_parameters_are_answered_with_what_was_expected() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_stops_waiting_stops_the_work_and_others_go_on() {
+async fn dropping_a_call_stops_its_work_and_other_calls_continue() {
     let served = Served::start("synthetic:noise?shape=2000,2000,2000&dtype=f32").await;
     let ask = Percentile::asked(served.of(""), vec![50.0]);
     let waiting = tokio::time::timeout(Duration::from_millis(300), served.stack.ask(ask, normal()));
