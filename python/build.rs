@@ -1,5 +1,5 @@
-//! Links libpthread and libdl explicitly. A new glibc has their functions in libc and keeps both libraries empty, but with an old
-//! glibc the module needs them (../crates/node/glibc).
+//! Links libpthread and libdl explicitly. A new glibc has their functions in libc and keeps both libraries empty, but
+//! with an old glibc the module needs them (../crates/node/glibc).
 
 use std::env;
 

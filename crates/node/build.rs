@@ -17,6 +17,7 @@ fn main() {
         .cargo_metadata(false)
         .compile("corridor_glibc");
     println!("cargo::rustc-link-search=native={}", env::var("OUT_DIR").unwrap_or_default());
-    // The whole archive, so that its symbols take precedence over those of the C library, whatever the order of linking.
+    // The whole archive, so that its symbols take precedence over those of the C library, whatever the order of
+    // linking.
     println!("cargo::rustc-link-lib=static:+whole-archive=corridor_glibc");
 }

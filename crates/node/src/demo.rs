@@ -1,5 +1,5 @@
-//! Demonstration in one process (`corridor demo`): a data server on its own port, and a viewing node that reads from it over
-//! an encrypted connection.
+//! Demonstration in one process (`corridor demo`): a data server on its own port, and a viewing node that reads from it
+//! over an encrypted connection.
 
 use std::fs;
 use std::path::{Path, PathBuf};

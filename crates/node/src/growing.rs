@@ -1,9 +1,9 @@
 //! Data that grow while they are read: existing elements stay readable.
 //!
-//! A read of a changed file fails with `Stale`, because a result must not mix bytes of two states. If the data have only
-//! grown at the end ([`Dataset::has_grown_from`]), the whole read is repeated in the current state. Requests for blocks are
-//! not repeated: the renderer receives the error and describes the data again. Coarser levels may be computed differently
-//! for longer data; they then stay stale for readers that opened the shorter data.
+//! A read of a changed file fails with `Stale`, because a result must not mix bytes of two states. If the data have
+//! only grown at the end ([`Dataset::has_grown_from`]), the whole read is repeated in the current state. Requests for
+//! blocks are not repeated: the renderer receives the error and describes the data again. Coarser levels may be
+//! computed differently for longer data; they then stay stale for readers that opened the shorter data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +17,8 @@ use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
-/// Pauses before each check of the data, in milliseconds: a writer may need some time, and a server checks its files once
-/// per second.
+/// Pauses before each check of the data, in milliseconds: a writer may need some time, and a server checks its files
+/// once per second.
 const PAUSES_MILLIS: [u64; 8] = [0, 50, 100, 200, 400, 600, 800, 1000];
 /// Maximum number of failures to open the data during one search for their new state.
 const MAX_FAILURES: u32 = 3;

@@ -69,8 +69,8 @@ pub struct ServerOptions {
     pub peers: Vec<Url>,
     /// Clients that wait for this server, by the URLs that they printed.
     pub waiting_clients: Vec<Url>,
-    /// Maximum rate of one connection, in bytes per second; clients may request less. The streams of one link count as one
-    /// connection.
+    /// Maximum rate of one connection, in bytes per second; clients may request less. The streams of one link count as
+    /// one connection.
     pub most_bytes_per_sec: Option<f64>,
 }
 
@@ -107,8 +107,8 @@ pub async fn open(options: &ServerOptions) -> Result<Arc<NodeState>> {
 /// Listens and records the server, if possible; the second half of starting. `registry` contains the operations.
 ///
 /// # Errors
-/// `Io` if the address is not available, `Invalid` if the data come from this server itself, and the errors of loading the
-/// identity.
+/// `Io` if the address is not available, `Invalid` if the data come from this server itself, and the errors of loading
+/// the identity.
 pub async fn start(
     options: &ServerOptions,
     shared: Arc<NodeState>,

@@ -1,8 +1,8 @@
-//! Tests that the golden vectors in `lab/vectors/node.txt` agree with the messages between nodes other than those of the
-//! standard operations. The TypeScript tests read the vectors of messages that the viewer handles.
+//! Tests that the golden vectors in `lab/vectors/node.txt` agree with the messages between nodes other than those of
+//! the standard operations. The TypeScript tests read the vectors of messages that the viewer handles.
 //!
-//! `CORRIDOR_BLESS=1 cargo test -p corridor-node --lib vectors` writes the file again; a changed file means that nodes of
-//! different versions no longer understand each other.
+//! `CORRIDOR_BLESS=1 cargo test -p corridor-node --lib vectors` writes the file again; a changed file means that nodes
+//! of different versions no longer understand each other.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

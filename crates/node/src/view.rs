@@ -24,7 +24,8 @@ use crate::servers::ServersHandler;
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Starts a viewing node for the single location in `options`. It answers the operations of a data server, and `join`,
-/// `servers` and `interpret`. With `ranks` it is the first of several ranks that draw together; the others call [`assist`].
+/// `servers` and `interpret`. With `ranks` it is the first of several ranks that draw together; the others call
+/// [`assist`].
 ///
 /// # Errors
 /// The errors of opening and listening and of opening the devices; `Unsupported` if there is nothing to draw.

@@ -95,8 +95,8 @@ fn cell_axes(array: &ArrayInfo) -> Vec<bool> {
     (0..axes).map(|axis| axis + 3 >= axes).collect()
 }
 
-/// Returns the size of a part, in bytes, such that its stored and decoded elements and the extremes of its cells fit into
-/// memory; twice, because parts overlap.
+/// Returns the size of a part, in bytes, such that its stored and decoded elements and the extremes of its cells fit
+/// into memory; twice, because parts overlap.
 fn part_bytes(scan: &Scan, memory_bytes: u64) -> Result<u64> {
     let stored = scan.array()?.dtype.size_bytes() as u64;
     Ok(memory_bytes / 2 / (PARTS_IN_MEMORY * stored + 3 * size_of::<f64>() as u64) * stored)

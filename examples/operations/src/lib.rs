@@ -1,5 +1,5 @@
-//! Example of three custom operations, client and server side, that use only Corridor's public interface. Copy it as a start
-//! for other operations.
+//! Example of three custom operations, client and server side, that use only Corridor's public interface. Copy it as a
+//! start for other operations.
 
 mod isosurface_cells;
 mod one_or_many;

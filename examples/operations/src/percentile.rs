@@ -1,9 +1,9 @@
 //! `percentile`: exact percentiles of any number of elements in bounded memory.
 //!
-//! Radix selection (Knuth, The Art of Computer Programming 3, 5.2.5): doubles are ordered like their bits, if the bits of
-//! negative ones are flipped. The first pass counts the values by their leading bits, which gives the bin of each wanted
-//! rank; each further pass counts only the values in those bins, by their next bits. As soon as the values in the bins fit
-//! into memory, they are gathered and sorted instead. Two passes are usual.
+//! Radix selection (Knuth, The Art of Computer Programming 3, 5.2.5): doubles are ordered like their bits, if the bits
+//! of negative ones are flipped. The first pass counts the values by their leading bits, which gives the bin of each
+//! wanted rank; each further pass counts only the values in those bins, by their next bits. As soon as the values in
+//! the bins fit into memory, they are gathered and sorted instead. Two passes are usual.
 
 use std::collections::BTreeMap;
 

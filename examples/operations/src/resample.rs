@@ -1,9 +1,9 @@
 //! `resample`: resamples a selection to a grid of another shape that covers the same space.
 //!
-//! Along an axis, cell `i` of `m` output cells covers `[i, i + 1) * n / m` of the `n` input cells. `mean` is the mean of the
-//! covered input cells, weighted by their overlap (conservative). `linear` interpolates between the centers of the input
-//! cells; beyond the outermost centers it is constant. Weights are products of one weight per axis. Elements without a value
-//! have no weight; an output cell without any weight is NaN.
+//! Along an axis, cell `i` of `m` output cells covers `[i, i + 1) * n / m` of the `n` input cells. `mean` is the mean
+//! of the covered input cells, weighted by their overlap (conservative). `linear` interpolates between the centers of
+//! the input cells; beyond the outermost centers it is constant. Weights are products of one weight per axis. Elements
+//! without a value have no weight; an output cell without any weight is NaN.
 //!
 //! Results are `f4` if the decoded values are floats of at most 32 bits or integers of at most 16 bits, otherwise `f8`.
 
@@ -54,7 +54,8 @@ pub struct Resampled {
 }
 
 impl Resample {
-    /// Creates a call that resamples the elements `of` to `shape`; the client refuses an answer of more than `most_bytes`.
+    /// Creates a call that resamples the elements `of` to `shape`; the client refuses an answer of more than
+    /// `most_bytes`.
     #[must_use]
     pub fn asked(of: Operand, shape: Vec<u64>, method: Method, most_bytes: u64) -> CallRequest<Self> {
         CallRequest { of, with: Self { shape, method, most_bytes } }
@@ -234,7 +235,8 @@ struct Links {
     all: Vec<(usize, usize, f64)>,
 }
 
-/// Adds along the axes of `links`, recursively; `at` are the positions of the value and of the sum from the axes before.
+/// Adds along the axes of `links`, recursively; `at` are the positions of the value and of the sum from the axes
+/// before.
 fn add_along(links: &[Links], values: &[f64], sums: &mut [(f64, f64)], at: (usize, usize), weight: f64) {
     let Some((axis, rest)) = links.split_first() else {
         let (value, sum) = (values[at.0], &mut sums[at.1]);
@@ -295,8 +297,8 @@ impl Axis {
         u64::try_from(m).unwrap_or(u64::MAX).max(1)
     }
 
-    /// Returns the position of the center of an output cell, in input cells from the center of the first one; limited to
-    /// the centers of the first and the last input cell.
+    /// Returns the position of the center of an output cell, in input cells from the center of the first one; limited
+    /// to the centers of the first and the last input cell.
     fn center(&self, output: u64) -> f64 {
         let at = (output as f64 + 0.5) * (self.n as f64 / self.m as f64) - 0.5;
         at.clamp(0.0, (self.n - 1) as f64)

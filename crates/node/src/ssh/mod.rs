@@ -25,7 +25,8 @@ use crate::node::{self, Listen, ServerNode, ServerOptions};
 
 /// Timeout for the request, which the client sends at once.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum number of bytes buffered while the data set is being opened; far more than a client sends before the greeting.
+/// Maximum number of bytes buffered while the data set is being opened; far more than a client sends before the
+/// greeting.
 const MAX_EARLY_BYTES: usize = 8 << 20;
 /// Environment variable in which sshd passes the addresses and ports of both ends of the connection.
 const CONNECTION_VARIABLE: &str = "SSH_CONNECTION";

@@ -79,15 +79,16 @@ impl Served {
         Self::run(folder, &options, of_data_server(), Limits::default()).await
     }
 
-    /// Starts a server that can be restarted: it has a loopback address of its own, so that no other test takes its port
-    /// meanwhile.
+    /// Starts a server that can be restarted: it has a loopback address of its own, so that no other test takes its
+    /// port meanwhile.
     pub(crate) async fn restartable(locations: &[&str]) -> Self {
         static NEXT: AtomicU8 = AtomicU8::new(1);
         let own = Ipv4Addr::new(127, 1, 0, NEXT.fetch_add(1, Ordering::Relaxed));
         Self::with_options(locations, |options| options.listen = Listen::At((own, 0).into())).await.unwrap()
     }
 
-    /// Restarts a server made by `restartable` with the same identity, address and token, and with other data or options.
+    /// Restarts a server made by `restartable` with the same identity, address and token, and with other data or
+    /// options.
     pub(crate) async fn restart(self, locations: &[&str], change: impl FnOnce(&mut ServerOptions)) -> Self {
         let url = self.url().clone();
         let Self { folder, mut task, .. } = self;

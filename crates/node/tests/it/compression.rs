@@ -83,8 +83,8 @@ async fn rows_of_chunks_are_compressed_together() {
     assert!(carried.carried_bytes * 10 < carried.data_bytes * 8, "{carried:?}");
 }
 
-/// Writes a Zarr v3 store of 4 x 4 x 4 chunks of 32^3 `f32`, compressed by `algorithm`; the last chunks extend beyond the
-/// array. Returns the elements, and the number of stored bytes of the chunks that lie completely within the array.
+/// Writes a Zarr v3 store of 4 x 4 x 4 chunks of 32^3 `f32`, compressed by `algorithm`; the last chunks extend beyond
+/// the array. Returns the elements, and the number of stored bytes of the chunks that lie completely within the array.
 fn packed_store(folder: &Path, algorithm: Algorithm, codec: &str) -> (Vec<u8>, u64) {
     const SIDE: usize = 120;
     let value = |at: [usize; 3]| ((at[0] + 2 * at[1]) as f32 * 0.01 + (at[2] % 7) as f32).to_le_bytes();
@@ -235,7 +235,8 @@ fn noise(folder: &Path) -> String {
     description.to_string_lossy().into_owned()
 }
 
-/// Tests the choice of compression. The buffers of loopback hide the slow relay at first; later all data are compressed.
+/// Tests the choice of compression. The buffers of loopback hide the slow relay at first; later all data are
+/// compressed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_link_is_detected_and_incompressible_data_are_sent_uncompressed() {
     let mut tasks = JoinSet::new();

@@ -1,5 +1,5 @@
-//! Requests before the end of the handshake (0-RTT), which may be replayed packets: the server only executes operations that
-//! read, until the client is authenticated.
+//! Requests before the end of the handshake (0-RTT), which may be replayed packets: the server only executes operations
+//! that read, until the client is authenticated.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
