@@ -11,7 +11,7 @@ use lab::bench::report::Link;
 pub(crate) struct BenchOptions {
     /// Name of the benchmark; `list` names all, `all` runs all.
     pub(crate) name: String,
-    /// Use little data and few runs: shows that it works, measures little.
+    /// Use little data and few runs, as a quick test; the measurements are not precise.
     #[arg(long)]
     pub(crate) quick: bool,
     /// Number of runs of each case [default: chosen by the benchmark].
@@ -26,22 +26,22 @@ pub(crate) struct BenchOptions {
     /// Programs of other projects to compare with, or `none` [default: all].
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) peers: Option<Vec<String>>,
-    /// Python interpreter that has the packages of peers; the one of the system is tried too.
+    /// Python interpreter that has the packages of peers; otherwise that of the system is used.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) python: Option<PathBuf>,
     /// Files with real data to measure with, each a data set by itself.
     ///
-    /// `access` only fetches them, beside rsync and scp. `render` (`--only slabs`) casts slabs of them.
+    /// `access` only fetches them, and compares with rsync and scp. `render` (`--only slabs`) casts slabs of them.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
-    /// Words before each command that start it on the server's side, such as `ip netns exec far` [default: none, it is
-    /// started here].
+    /// Prefix of commands that run on the server's side, such as `ip netns exec far` [default: none, they run here].
     #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
     pub(crate) server_command: String,
     /// IP address of the server's side.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub(crate) server_address: IpAddr,
-    /// Known properties of the link, for the report and its limits: bytes per second, seconds, share of packets, bytes.
+    /// Known properties of the link, for the report and its limits, in bytes per second, seconds, share of packets,
+    /// bytes.
     #[arg(long, value_name = "rate=N,rtt=N,loss=N,mtu=N", default_value = "", hide_default_value = true)]
     pub(crate) link: Link,
     /// Command that makes a link and runs another command on it, for `transport` over several links.
@@ -129,7 +129,7 @@ pub(crate) enum EmulatorEngine {
     Tun,
     /// Emulation by the kernel, over a veth pair.
     Netem,
-    /// A veth pair without emulation, packet by packet, as fast as this machine (`--rate none --rtt 0ms`).
+    /// A veth pair without emulation, as fast as this machine (`--rate none --rtt 0ms`).
     Veth,
 }
 
@@ -154,13 +154,13 @@ pub(crate) struct LabLink {
 pub(crate) struct LinkNature {
     /// Rate of the link, counted in IP packets, such as `1gbit` or `100mbit/10mbit` [initially: 1gbit].
     ///
-    /// `none` only delays.
+    /// `none` is a link without a rate limit.
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<String>,
     /// Round-trip time without a queue, half of it each way [initially: 20ms].
     #[arg(long, value_name = "TIME")]
     pub(crate) rtt: Option<String>,
-    /// Largest variation of the delay, up or down, without reordering [initially: 0ms].
+    /// Maximum variation of the delay, up or down, without reordering [initially: 0ms].
     #[arg(long, value_name = "TIME")]
     pub(crate) jitter: Option<String>,
     /// Size of the queue before the bottleneck: `1bdp` (rate x round trip), `200ms` at the rate, or `2MB`
@@ -172,8 +172,7 @@ pub(crate) struct LinkNature {
     /// `0.1%:10%` is loss in bursts, which begin and end with these probabilities. `100%` is an outage.
     #[arg(long, value_name = "SHARE")]
     pub(crate) loss: Option<String>,
-    /// Share of packets that are delayed beyond the packets behind them, and the delay, such as `1%:5ms`
-    /// [initially: none].
+    /// Share of packets that are delayed and thereby reordered, and the delay, such as `1%:5ms` [initially: none].
     #[arg(long, value_name = "SHARE:TIME")]
     pub(crate) late: Option<String>,
     /// Share of the rate that cross traffic takes [initially: 0%].

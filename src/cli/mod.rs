@@ -1,4 +1,4 @@
-//! Declaration of the command line: every command with its options and help. Nothing is done here.
+//! Declaration of the command line: all commands with their options and help. The files of `run` execute them.
 
 #[cfg(feature = "lab")]
 mod lab;
@@ -15,14 +15,14 @@ use stream::FilmSlabs;
 pub(crate) use lab::{BenchOptions, EmulatorEngine, LabAction, LabLink, LabOptions, LabUp, LinkNature};
 pub(crate) use view_options::ViewOptions;
 
-/// See and use arrays that live somewhere else, at the speed of the network.
+/// View and read arrays that are stored on other hosts, at the speed of the network.
 #[derive(Debug, Parser)]
 #[command(name = "corridor", version, max_term_width = 100, disable_help_subcommand = true, after_help = MORE_HELP)]
 pub(crate) struct Cli {
     /// Command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Log more to standard error; twice for everything.
+    /// Log more to standard error; give it twice to log everything.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
 }
@@ -34,7 +34,7 @@ More help:
   corridor help exit-codes   exit codes, for scripts
   corridor help environment  environment variables and configuration file";
 
-/// Most clients that can be asked for.
+/// Largest value of `--clients`.
 const MAX_CLIENTS: usize = 65_536;
 
 fn clients(text: &str) -> Result<usize, String> {
@@ -95,7 +95,7 @@ pub(crate) struct ListenOptions {
     /// given here is never replaced. On addresses other than loopback, browsers are served over TLS.
     #[arg(long, env = "CORRIDOR_LISTEN", hide_env = true, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,
-    /// Token that clients must show [default: a random one, printed].
+    /// Token that clients must send [default: a random one, printed].
     #[arg(long, env = "CORRIDOR_TOKEN", hide_env = true, value_name = "TEXT", conflicts_with = "no_token")]
     pub(crate) token: Option<String>,
     /// Admit everybody who can reach the port, without a token.
@@ -133,7 +133,7 @@ pub(crate) struct ListenOptions {
     /// Resources that the process may use.
     #[command(flatten)]
     pub(crate) resources: ResourceOptions,
-    /// Most clients connected at a time, at most a quarter of them from one network (loopback excepted).
+    /// Maximum number of clients at a time, at most a quarter of them from one network (loopback excepted).
     ///
     /// Each client may hold 1 MiB of answers, which --memory does not include.
     #[arg(long, value_name = "COUNT", default_value_t = MAX_MEMBERS, value_parser = clients)]
@@ -141,7 +141,7 @@ pub(crate) struct ListenOptions {
     /// Options of reaching other servers.
     #[command(flatten)]
     pub(crate) reaching: AccessOptions,
-    /// Print JSON lines instead of sentences.
+    /// Print JSON lines instead of text.
     ///
     /// Progress of long work while opening, such as indexing a compressed file, goes to standard error as lines
     /// {"progress": {"what": ..., "done": BYTES, "total": BYTES}}.
@@ -185,16 +185,16 @@ pub(crate) enum DeviceChoice {
     Gpu,
 }
 
-/// Meaning of the values of arrays, whatever their files say.
+/// Meaning of the values of arrays; overrides that of their files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MeaningChoice {
-    /// Categories: coarser levels have the most frequent value.
+    /// Categories: coarser levels contain the most frequent values.
     Labels,
-    /// Quantities: coarser levels have the mean.
+    /// Quantities: coarser levels contain means.
     Intensity,
 }
 
-/// How data are opened: how other servers are reached, and what arrays of files mean.
+/// Options of opening data: connections to other servers, and the meaning of the arrays of files.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AccessOptions {
     /// Protocol to other servers: `auto`, `tcp`, `quic`, `lossy` or `lossy+fec` [default: auto; quic with --controller,
@@ -223,15 +223,15 @@ pub(crate) struct AccessOptions {
     /// to the server are left out.
     #[arg(long, env = "CORRIDOR_RAILS", hide_env = true, value_name = "[FROM@]TO,...")]
     pub(crate) rails: Option<String>,
-    /// Congestion controller of a link by QUIC, optionally with a highest rate [default: auto].
+    /// Congestion controller of QUIC, optionally with a maximum rate [default: auto].
     ///
     /// `auto` finds the free capacity. `polite` never takes more than TCP would. `rate=400Mb/s` sends at that rate
-    /// whatever is lost, for reserved paths. The others follow published laws: `reno`, `cubic`, `bic`, `highspeed`,
-    /// `scalable`, `westwood`, `vegas`, `bbr`. By TCP (`--link tcp`) only `rate=400Mb/s` can be given, which is not
-    /// exceeded.
+    /// regardless of losses, for reserved paths. The others are published algorithms: `reno`, `cubic`, `bic`,
+    /// `highspeed`, `scalable`, `westwood`, `vegas`, `bbr`. For TCP (`--link tcp`), only `rate=400Mb/s` is accepted; it
+    /// limits the rate.
     ///
-    /// `udt` and `tfrc` cannot be used on a link: no protocol of Corridor gives them the signals they need. They are
-    /// only simulated, by `corridor bench controllers`.
+    /// `udt` and `tfrc` cannot be used on a link, because no protocol of Corridor provides the signals that they need;
+    /// `corridor bench controllers` simulates them.
     #[arg(long, env = "CORRIDOR_CONTROLLER", hide_env = true, value_name = "NAME[=RATE]")]
     pub(crate) controller: Option<String>,
     /// Compression of data on the network: `auto`, `none`, `lz4` or `zstd` [default: auto].
@@ -239,17 +239,17 @@ pub(crate) struct AccessOptions {
     /// `auto` compresses if the server measures that data arrive sooner.
     #[arg(long, env = "CORRIDOR_COMPRESSION", hide_env = true, value_name = "NAME")]
     pub(crate) compression: Option<String>,
-    /// Highest rate at which this process receives from all servers together, such as `950Mb/s` [default: none].
+    /// Maximum rate at which this process receives from all servers together, such as `950Mb/s` [default: none].
     ///
-    /// Give a little less than the slowest line that the servers share. All connections get equal parts; what one does
-    /// not use is divided among the others.
+    /// Use a little less than the rate of the slowest line that the servers share. All connections get equal shares;
+    /// what one does not use is divided among the others.
     #[arg(long, env = "CORRIDOR_RECEIVE_RATE", hide_env = true, value_name = "RATE")]
     pub(crate) receive_rate: Option<String>,
     /// Relation of the servers in one URL: `auto`, `replicated`, `blocks` or `files` [default: auto].
     ///
     /// `replicated`: all have the same data. `blocks`: all have the same data, and each keeps a part of the blocks in
     /// memory. `files`: each has data sets of its own, as one catalogue in which data sets that follow one another in
-    /// time are one array. `auto`: what the servers say.
+    /// time are one array. `auto`: as the servers report.
     #[arg(long, env = "CORRIDOR_RULE", hide_env = true, value_name = "RULE")]
     pub(crate) rule: Option<String>,
     /// Meaning of the values of files [default: as the file says, else `labels` for integers in arrays with names such
@@ -286,18 +286,18 @@ pub(crate) struct ServeOptions {
     pub(crate) stdio: bool,
     /// URL of another server of the same data, as that server printed it.
     ///
-    /// Clients are told of it and read from both. Data sets have the same names on both, unless the URL names one.
-    /// Everybody who may read here learns its token. May be given several times.
+    /// Clients receive this URL and read from both servers. Data sets have the same names on both, unless the URL names
+    /// one. All clients of this server receive the token in the URL. May be given several times.
     #[arg(long = "peer", value_name = "URL")]
     pub(crate) peers: Vec<String>,
     /// URL of a client that waits for this server (`await://`), as that client printed it.
     ///
-    /// For a server that nobody can reach, but that can reach the client. May be given several times.
+    /// For a server that clients cannot connect to, but that can connect to the client. May be given several times.
     #[arg(long = "to", value_name = "URL")]
     pub(crate) to: Vec<String>,
     /// Token that only allows reading Zarr over HTTP [default: with --cors a random one, printed].
     ///
-    /// For programs and pages that are trusted with nothing else.
+    /// For programs and pages that should not be allowed anything else.
     #[arg(long, value_name = "TEXT", conflicts_with = "no_token")]
     pub(crate) zarr_token: Option<String>,
     /// Origin of web pages that may read Zarr with the token of --zarr-token, such as `https://viewer.example`
@@ -306,9 +306,9 @@ pub(crate) struct ServeOptions {
     /// `*` stands for all pages. May be given several times.
     #[arg(long = "cors", value_name = "ORIGIN", conflicts_with = "no_token")]
     pub(crate) pages: Vec<String>,
-    /// Highest rate at which each connection sends, such as `400Mb/s` [default: none].
+    /// Maximum rate at which each connection sends, such as `400Mb/s` [default: none].
     ///
-    /// It holds for every controller that a client asks for; for TCP it is enforced on Linux only.
+    /// It applies to all controllers that clients request; for TCP it is enforced on Linux only.
     #[arg(long, env = "CORRIDOR_MAX_RATE", hide_env = true, value_name = "RATE")]
     pub(crate) max_rate: Option<String>,
     /// Options of listening.
@@ -364,18 +364,18 @@ pub(crate) enum SlabCut {
 }
 
 impl SlabOptions {
-    /// Returns the file to write slabs to, and the slabs to make; `None` where none are asked for.
-    pub(crate) fn wish(&self) -> Option<(PathBuf, FilmSlabs)> {
+    /// Returns the file for slabs and their options; `None` if no slabs are requested.
+    pub(crate) fn request(&self) -> Option<(PathBuf, FilmSlabs)> {
         let is_across_axis = self.slab_cut == SlabCut::Axis;
-        let wish = FilmSlabs { is_across_axis, count: self.slab_count, reduction: self.slab_texel };
-        self.slabs.clone().map(|output| (output, wish))
+        let slabs = FilmSlabs { is_across_axis, count: self.slab_count, reduction: self.slab_texel };
+        self.slabs.clone().map(|output| (output, slabs))
     }
 }
 
 /// Point at which the pipeline is cut for a viewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CutChoice {
-    /// Whatever is best for the network path.
+    /// The best choice for the network path.
     Auto,
     /// Blocks, which the viewer renders (not in this version).
     Data,
@@ -411,7 +411,7 @@ pub(crate) struct RenderOptions {
     pub(crate) fields: ViewOptions,
     /// Range of values that the colors cover: `usual`, `full` or LOW,HIGH [default: usual].
     ///
-    /// `usual` leaves out a few outliers and what looks like padding. The option is for cases in which neither --tf nor
+    /// `usual` excludes a few outliers, and values that look like padding. The option is used if neither --tf nor
     /// --view gives a range.
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
     pub(crate) range: Option<String>,
@@ -462,7 +462,7 @@ pub(crate) struct RenderOptions {
     /// Device that draws.
     #[command(flatten)]
     pub(crate) drawing: DeviceOptions,
-    /// Resources that it may use.
+    /// Resources that the process may use.
     #[command(flatten)]
     pub(crate) resources: ResourceOptions,
     /// Options of reaching other servers.
@@ -482,10 +482,10 @@ pub(crate) struct PathOptions {
     /// Host to report on, or URL of a server.
     #[arg(value_name = "HOST[:PORT]|URL")]
     pub(crate) target: String,
-    /// Send packet trains both ways, even if rates of the path are known.
+    /// Send packet trains in both directions, even if rates of the path are known.
     ///
-    /// They are sent by UDP to a server whose token is known: some MB, within a budget of 32 MiB an hour for the hosts
-    /// of one network (/24, /48).
+    /// They need a server whose token is known. They are some MB of UDP, within a budget of 32 MiB per hour for the
+    /// hosts of one network (/24, /48).
     #[arg(long)]
     pub(crate) probe: bool,
     /// Options of reaching servers.
@@ -547,7 +547,7 @@ pub(crate) struct GetOptions {
     /// Write the isosurface at this decoded value as a mesh, to a .ply, .glb or .vtp file.
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true, conflicts_with = "selections")]
     pub(crate) iso: Option<f64>,
-    /// Resources that it may use.
+    /// Resources that the process may use.
     #[command(flatten)]
     pub(crate) resources: ResourceOptions,
     /// Options of reaching other servers.
@@ -613,12 +613,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_declaration_is_consistent() {
+    fn clap_accepts_the_declaration() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn every_controller_is_explained() {
+    fn help_describes_every_controller() {
         let words = ConnectOptionsText { controller: Some("nonsense"), ..ConnectOptionsText::default() };
         let refusal = words.reach().unwrap_err().to_string();
         let names: Vec<&str> = refusal.split('"').skip(1).step_by(2).collect();

@@ -1,4 +1,4 @@
-//! Topics of `corridor help`: texts that belong to no single command.
+//! Topics of `corridor help`: texts that do not belong to a single command.
 
 /// Name and text of each topic.
 pub(crate) const ALL: [(&str, &str); 3] = [
@@ -20,7 +20,7 @@ mod tests {
     use crate::cli::Cli;
 
     #[test]
-    fn every_variable_stands_beside_its_option() {
+    fn every_variable_is_listed_with_its_option() {
         let text = find("environment").unwrap();
         let command = Cli::command();
         let mut variables = 0;

@@ -1,18 +1,21 @@
-//! Options that set fields of a view, made from the table of fields.
+//! Options that set fields of a view, generated from the table of fields.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use serde_json::Value;
 use view::{ChoiceName, FIELDS, FieldChoice, FieldOption, FieldType, OptionForm, ViewField, ViewRequest};
 
-/// Options that set fields of a view, as they are written.
+/// Options that set fields of a view, with the values from the command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ViewOptions {
     given: Vec<(&'static ViewField, FieldOption, Value)>,
 }
 
 impl ViewOptions {
-    /// Fields that the options ask for.
+    /// Returns the fields that the options set.
+    ///
+    /// # Errors
+    /// `Invalid` for a value that its field does not accept.
     pub(crate) fn request(&self) -> array::Result<ViewRequest> {
         let mut request = ViewRequest::default();
         for (field, _, written) in &self.given {
@@ -21,12 +24,12 @@ impl ViewOptions {
         Ok(request)
     }
 
-    /// Text of the option that sets a field, if it is given.
+    /// Returns the text of the option that sets a field, if it is given.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.given.iter().find(|(field, ..)| field.name == name)?.2.as_str()
     }
 
-    /// Fields for which options are given, and the names of the options.
+    /// Returns the fields for which options are given, and the names of the options.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.given.iter().map(|(field, option, _)| (field.name, option.name))
     }
@@ -56,7 +59,7 @@ impl FromArgMatches for ViewOptions {
     }
 }
 
-/// Fields that have options.
+/// Returns the fields that have options.
 fn options() -> impl Iterator<Item = (&'static ViewField, FieldOption)> {
     FIELDS.iter().filter_map(|field| Some((field, field.option?)))
 }
@@ -90,7 +93,7 @@ fn arg(field: &'static ViewField, option: FieldOption) -> Arg {
     };
     match (option.form, *field.plain_type()) {
         (OptionForm::Present, _) => arg.action(ArgAction::SetTrue),
-        // A value may be negative.
+        // Values may be negative.
         (OptionForm::Repeated, _) => arg.action(ArgAction::Append).allow_hyphen_values(true),
         (OptionForm::Switch, _) => arg.value_parser(PossibleValuesParser::new(["on", "off"])),
         (OptionForm::Assigned(text), _) => {
@@ -151,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_are_not_given_ask_for_nothing() {
+    fn options_that_are_not_given_set_no_field() {
         assert_eq!(parsed(&[]).request().unwrap(), ViewRequest::default());
         assert_eq!(parsed(&["--camera", "top"]).text("camera"), Some("top"));
     }

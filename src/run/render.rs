@@ -111,7 +111,7 @@ fn report(options: &RenderOptions, painter: &Painter, is_several: bool, drawn: D
 
 /// Converts the options to a request, and reports all errors in them before a server is contacted.
 fn request(options: &RenderOptions, track: FilmOptions) -> Result<PicturesRequest> {
-    let slabs = options.slabs.wish();
+    let slabs = options.slabs.request();
     slabs.as_ref().map_or(Ok(()), |(output, _)| check_slabs_output(output))?;
     let (time, times) = time(options.time.as_deref())?;
     let mut fields = options.fields.request()?;

@@ -1,4 +1,4 @@
-"""`corridor help`: commands and topics, and what is said where there is neither."""
+"""`corridor help`: commands and topics, and the error for unknown names."""
 
 import pytest
 from conftest import corridor
@@ -8,7 +8,7 @@ def test_help_begins_with_usage_and_ends_with_topics(home):
     done = corridor(home, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     first, _, usage, *rest = done.stdout.splitlines()
-    assert first.startswith("See and use arrays")
+    assert first.startswith("View and read arrays")
     assert usage.startswith("Usage: corridor ")
     assert "Commands:" in rest and "Options:" in rest
     for topic in ["urls", "exit-codes", "environment"]:
