@@ -27,7 +27,7 @@ use crate::progress::{self, ProgressOutput};
 /// Default port of the viewer's page: the one after the data server's.
 const VIEWER_PORT: u16 = DEFAULT_PORT + 1;
 
-/// Minimum length of a user's token that is safe from guessing, in characters.
+/// Minimum length of a user's token that is unlikely to be guessed, in characters.
 const SAFE_TOKEN_CHARS: usize = 16;
 
 /// Prints a sentence on standard error, without tokens, because it may be kept in a log. Errors of a closed stream are
@@ -51,7 +51,8 @@ pub(crate) fn print(line: &str) -> Result<()> {
     }
 }
 
-/// Returns the requested memory, or a quarter of the machine's. A value that is too small is raised, with a message.
+/// Returns the requested memory, or a quarter of the machine's, in bytes. A value below the minimum is raised to it,
+/// with a warning.
 pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
     let Some(text) = text else { return Ok(MemoryBudget::default_bytes()) };
     let bytes = parse_size(text)?;
@@ -108,7 +109,7 @@ pub(crate) fn context(
     if let Some(most) = reaching.receive_rate.as_deref() {
         client::receive_limit::receive_at_most(rate(most)?)?;
     }
-    let meaning = reaching.meaning.map(|said| match said {
+    let meaning = reaching.meaning.map(|meaning| match meaning {
         cli::MeaningChoice::Labels => Meaning::Labels,
         cli::MeaningChoice::Intensity => Meaning::Intensity,
     });
@@ -128,7 +129,7 @@ pub(crate) async fn open(location: &str, context: &Context) -> Result<(Stack, St
 pub(crate) enum ServerPurpose {
     Data,
     Viewing,
-    /// Drawing with another process that is the viewer, and shows progress.
+    /// Drawing together with another process, which is the viewer and shows progress.
     Assisting,
 }
 
@@ -175,8 +176,8 @@ fn admission(listening: &ListenOptions) -> Result<Admission> {
     if let Some(chosen) = listening.token.as_deref().filter(|text| text.len() < SAFE_TOKEN_CHARS) {
         let found = chosen.chars().count();
         say(&format!(
-            "warning: the token has {found} characters and may be guessed; take {SAFE_TOKEN_CHARS} or more, or none at all: \
-             a random one is made then"
+            "warning: the token has {found} characters and may be guessed; use {SAFE_TOKEN_CHARS} or more, or omit it for a \
+             random one"
         ));
     }
     let token = listening.token.as_deref().map_or_else(Token::random, Token::chosen)?;
@@ -213,12 +214,12 @@ pub(crate) fn viewer_line(node: &ServerNode) -> Value {
     json!({"url": node.page(), "fingerprint": node.fingerprint, "token": node.token()})
 }
 
-/// Returns the warning about an isosurface without a visible part.
+/// Returns the warning about an isovalue outside the range of the values.
 pub(crate) fn warning_outside(isovalue: f64, least: f64, greatest: f64) -> String {
     format!("warning: the isovalue {isovalue} is outside of the values, which go from {least} to {greatest}")
 }
 
-/// Prints warnings about the port: if it is another one than usual, and if other hosts can reach it.
+/// Prints warnings about the port: if the default port is taken, and if other hosts can reach it.
 pub(crate) fn warn_of_port(node: &ServerNode) {
     if let Some(taken) = node.taken_port {
         say(&format!("port {taken} is taken; listening on {} instead", node.address.port()));
@@ -228,7 +229,7 @@ pub(crate) fn warn_of_port(node: &ServerNode) {
     }
     if node.is_self_signed {
         say(&format!(
-            "warning: the certificate is self-signed; a browser will ask. Its fingerprint is {}",
+            "warning: the certificate is self-signed; browsers will warn of it. Its fingerprint is {}",
             node.fingerprint
         ));
     }

@@ -63,7 +63,7 @@ type ConfigValue = (&'static str, String);
 
 fn read(path: &Path) -> Result<Vec<ConfigValue>> {
     let at = |e: std::io::Error| Error::from(e).context(format!("configuration `{}`", path.display()));
-    // A pipe is refused, not waited for.
+    // A pipe is refused, because reading it could block.
     let about = std::fs::metadata(path).map_err(at)?;
     if !about.is_file() {
         return Err(Error::invalid(format!("expected a file: configuration `{}`", path.display())));
@@ -137,7 +137,7 @@ mod tests {
     use crate::cli::{self, topics};
 
     #[test]
-    fn every_key_stands_beside_its_variable() {
+    fn every_key_is_listed_with_its_variable() {
         let text = topics::find("environment").unwrap();
         for key in KEYS {
             let has_key = |line: &str| line.split_whitespace().nth(2) == Some(*key);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_files_are_named_by_line() {
+    fn errors_have_line_numbers() {
         for (text, line, part) in [
             (
                 "listen = ':1'\nlisten_to = ':2'\n",
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_win_over_the_file() {
+    fn options_take_precedence_over_the_file() {
         let values = parse("listen = ':1'\nmemory = '1GiB'\ntoken = 't0123456789abcdef'").unwrap();
         let serve = |arguments: &[&str]| {
             let matches = with_defaults(Cli::command(), &values).try_get_matches_from(arguments).unwrap();
@@ -177,6 +177,6 @@ mod tests {
         let found = serve(&["corridor", "serve", "a.h5", "--listen", ":2"]);
         assert_eq!((found.listen.as_deref(), found.resources.memory.as_deref()), (Some(":2"), Some("1GiB")));
         let open = serve(&["corridor", "serve", "a.h5", "--no-token"]);
-        assert!(open.no_token, "a token of the file does not forbid to go without one");
+        assert!(open.no_token, "`--no-token` is accepted although the file has a token");
     }
 }

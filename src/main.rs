@@ -28,8 +28,8 @@ use crate::cli::{LabAction, LabOptions};
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Timeout for the end of work that cannot be interrupted.
-const LINGER: Duration = Duration::from_secs(2);
+/// Timeout at exit for blocking work that cannot be interrupted.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Exit code after an interruption by the user, as in shells.
 const INTERRUPTED: u8 = 130;
 /// Exit code after a panic, as in Rust's programs.
@@ -71,17 +71,17 @@ fn main() -> ExitCode {
         }
     });
     // Writers remove their partial output; blocking reads of slow files are not waited for longer.
-    runtime.shutdown_timeout(LINGER);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     code
 }
 
-/// Aborts all processes of an MPI program after a panic of this one, which the others would wait for.
+/// Aborts all processes of an MPI program after a panic of this one, because the others would wait for it.
 fn end_all_on_panic(process: &Arc<mpi::Process>) {
-    let tell = std::panic::take_hook();
-    // MPI ends with the last reference to the process, which this one must not be.
+    let print_panic = std::panic::take_hook();
+    // A weak reference, because MPI is finalized when the last strong one is dropped.
     let process = Arc::downgrade(process);
     std::panic::set_hook(Box::new(move |panic| {
-        tell(panic);
+        print_panic(panic);
         if let Some(process) = process.upgrade() {
             process.abort(PANICKED);
         }
@@ -164,7 +164,7 @@ async fn interrupted() {
     }
 }
 
-/// Returns whether this process is to outlive its terminal (`nohup`).
+/// Returns whether this process should continue after its terminal is closed (`nohup`).
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -173,16 +173,16 @@ fn ignores_hangup() -> bool {
 }
 
 fn start_log(verbose: u8) {
-    let asked = std::env::var("CORRIDOR_LOG").ok().and_then(|text| text.parse().ok());
-    let usual = match verbose {
+    let requested = std::env::var("CORRIDOR_LOG").ok().and_then(|text| text.parse().ok());
+    let default = match verbose {
         0 => Targets::new().with_default(LevelFilter::WARN),
         1 => {
-            let told = LOGGED_CRATES.map(|target| (target, LevelFilter::DEBUG));
-            Targets::new().with_default(LevelFilter::INFO).with_targets(told)
+            let crates = LOGGED_CRATES.map(|target| (target, LevelFilter::DEBUG));
+            Targets::new().with_default(LevelFilter::INFO).with_targets(crates)
         }
         _ => Targets::new().with_default(LevelFilter::TRACE),
     };
-    let filtered = tracing_subscriber::registry().with(asked.unwrap_or(usual));
+    let filtered = tracing_subscriber::registry().with(requested.unwrap_or(default));
     let log = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
@@ -195,7 +195,7 @@ fn start_log(verbose: u8) {
 }
 
 fn failed(error: &Error) -> ExitCode {
-    // One line: it may contain names from files.
+    // Without control characters: it may contain names from files.
     common::say(&format!("error: {}", client::text::plain(&error.to_string())));
     if error.retry() == Retry::MayHelp {
         common::say("hint: trying again may help");

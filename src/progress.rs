@@ -26,7 +26,7 @@ pub(crate) enum ProgressOutput {
     Bar,
     /// JSON lines on standard output.
     Json,
-    /// JSON lines on standard error, if standard output is for something else.
+    /// JSON lines on standard error, because standard output is used for something else.
     JsonAside,
     /// None: another process shows it.
     Hidden,
@@ -111,7 +111,7 @@ impl ProgressMeter {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a person's clock, for how often to print")]
+#[expect(clippy::disallowed_methods, reason = "real time, for how often to print")]
 fn is_due(last: &Mutex<Option<Instant>>, is_last: bool) -> bool {
     let now = Instant::now();
     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,15 +122,15 @@ fn is_due(last: &Mutex<Option<Instant>>, is_last: bool) -> bool {
     is_due
 }
 
-/// Returns a callback that shows the URL at which a server is waited for: users start the server by hand, and need its
-/// token.
+/// Returns a callback that shows the URL at which this process waits for a server. Users start the server by hand, and
+/// need the token in the URL.
 pub(crate) fn of_awaiting(progress: ProgressOutput) -> OnAwait {
     Arc::new(move |url: &Url| {
         let event = json!({"awaiting": {"url": url.to_string()}}).to_string();
         let shown = match progress {
             ProgressOutput::Json => print(&event),
             ProgressOutput::JsonAside => writeln!(std::io::stderr(), "{event}").map_err(Error::from),
-            // Each process waits at an address of its own.
+            // Not hidden: each process waits at its own address.
             ProgressOutput::Bar | ProgressOutput::Hidden => {
                 writeln!(std::io::stderr(), "{}", reverse::hint(url)).map_err(Error::from)
             }

@@ -29,11 +29,11 @@ pub(crate) async fn run(chosen: &BenchOptions, process: Option<Arc<mpi::Process>
         name => vec![name],
     };
     let ranks = process.map(|process| process as Arc<dyn Communicator>);
-    let is_told = ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0);
+    let is_reporter = ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0);
     let options = Options { company: ranks.map(Company), ..options(chosen) };
     for name in names {
         let report = bench::run(name, &program, &options).await?;
-        if !is_told {
+        if !is_reporter {
             continue;
         }
         if chosen.json {

@@ -37,9 +37,9 @@ pub(crate) fn run(options: &CacheOptions) -> Result<()> {
     }
     let (count, size_bytes) = side.usage();
     if options.json {
-        let said =
+        let result =
             json!({"folder": folder, "entries": count, "bytes": size_bytes, "limit_bytes": SIDE_CACHE_BYTES});
-        return print(&said.to_string());
+        return print(&result.to_string());
     }
     print(&format!(
         "{shown}: {count} entries, {} of at most {}\n  delete them:  corridor cache clear",

@@ -22,15 +22,16 @@ use crate::progress::{ProgressMeter, ProgressOutput, ProgressUnit};
 /// Maximum size of a list of selections, in bytes.
 const MAX_LIST_BYTES: u64 = 64 << 20;
 
-/// Maximum number of times that a copy restarts because its data changed, and the pause before it.
+/// Maximum number of times that a copy restarts because its data changed.
 const MAX_RESTARTS: u32 = 4;
-const PAUSE: Duration = Duration::from_millis(600);
+/// Pause before each restart.
+const RESTART_PAUSE: Duration = Duration::from_millis(600);
 /// Maximum number of folders left by processes with the same id that are skipped.
 const MAX_SKIPPED_FOLDERS: u32 = 100;
 
 pub(crate) async fn run(options: &GetOptions) -> Result<()> {
     if options.output.as_os_str() != "-" {
-        return run_again(options, &options.output).await;
+        return run_with_restarts(options, &options.output).await;
     }
     if options.json || options.iso.is_some() {
         return Err(Error::invalid(
@@ -42,10 +43,10 @@ pub(crate) async fn run(options: &GetOptions) -> Result<()> {
         GetFormat::Raw => "raw",
         GetFormat::Csv => "csv",
     };
-    // Its parts arrive in any order, so it is assembled in a file first.
-    let room = TempFolder::new()?;
-    let whole = room.0.join(format!("data.{kind}"));
-    run_again(options, &whole).await?;
+    // Parts of the result arrive in any order, so it is assembled in a file first.
+    let folder = TempFolder::new()?;
+    let whole = folder.0.join(format!("data.{kind}"));
+    run_with_restarts(options, &whole).await?;
     let mut file = std::fs::File::open(&whole)?;
     let copy = move || match std::io::copy(&mut file, &mut std::io::stdout().lock()) {
         // A reader such as `head` has closed the pipe after enough lines.
@@ -81,13 +82,13 @@ impl Drop for TempFolder {
     }
 }
 
-async fn run_again(options: &GetOptions, output: &Path) -> Result<()> {
+/// Copies; restarts if the data changed meanwhile, because a copy must have one state of the data.
+async fn run_with_restarts(options: &GetOptions, output: &Path) -> Result<()> {
     for _ in 0..MAX_RESTARTS {
         match run_once(options, output).await {
-            // A copy is of one state of the data, the current one.
             Err(error) if error.kind() == ErrorKind::Stale => {
                 say("the data changed while they were copied; the copy begins again");
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(RESTART_PAUSE).await;
             }
             done => return done,
         }
@@ -128,15 +129,15 @@ async fn run_once(options: &GetOptions, output: &Path) -> Result<()> {
     let done = done?;
     done.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     if options.json {
-        let mut said =
+        let mut result =
             json!({"output": options.output, "shape": done.shape, "dtype": done.dtype, "bytes": done.bytes});
         if options.selections.is_some() {
-            said["selections"] = json!(done.selections);
+            result["selections"] = json!(done.selections);
         }
         if let Some(Carried { data_bytes, carried_bytes }) = remote.carried() {
-            said["carried"] = json!({"data_bytes": data_bytes, "carried_bytes": carried_bytes});
+            result["carried"] = json!({"data_bytes": data_bytes, "carried_bytes": carried_bytes});
         }
-        return print(&said.to_string());
+        return print(&result.to_string());
     }
     let is_piped = output != options.output;
     let output = if is_piped { "standard output".to_owned() } else { plain(&output.display().to_string()) };
@@ -171,8 +172,8 @@ async fn export_mesh(
         None => say("warning: all values are missing, so there is no isosurface"),
     }
     if options.json {
-        let said = json!({"output": options.output, "vertices": vertices, "triangles": triangles});
-        return print(&said.to_string());
+        let result = json!({"output": options.output, "vertices": vertices, "triangles": triangles});
+        return print(&result.to_string());
     }
     let output = plain(&options.output.display().to_string());
     say(&format!("{output}: {vertices} vertices, {triangles} triangles"));

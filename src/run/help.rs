@@ -26,16 +26,16 @@ pub(crate) fn run(options: &HelpOptions) -> Result<()> {
             topics::ALL.map(|(name, _)| name).join(", ")
         )));
     }
-    // As if the option had been given, so that both print the same.
+    // Parsed as with `--help`, so that both print the same.
     let program = std::env::args_os().next().unwrap_or_else(|| command.get_name().into());
     let arguments = words.into_iter().chain([OPTION]).map(OsString::from);
     match command.try_get_matches_from_mut(std::iter::once(program).chain(arguments)) {
         Err(help) => help.exit(),
-        Ok(_) => Err(Error::internal("help was asked for and not printed")),
+        Ok(_) => Err(Error::internal("clap did not print the help")),
     }
 }
 
-/// Returns whether the words name a command, or a command of a command such as `cache clear`. No words name the
+/// Returns whether the words name a command or a subcommand such as `cache clear`. The empty list stands for the
 /// program.
 fn has_command(program: &Command, words: &[&str]) -> bool {
     words.iter().try_fold(program, |command, word| command.find_subcommand(word)).is_some()
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_and_commands_of_commands_are_found() {
+    fn commands_and_subcommands_are_found() {
         let command = Cli::command();
         let none: &[&str] = &[];
         for words in [none, &["get"], &["cache", "clear"], &["help"]] {

@@ -31,42 +31,42 @@ pub(crate) async fn run(options: &LabOptions) -> Result<ExitCode> {
 
 async fn up(options: &LabUp) -> Result<ExitCode> {
     let mut link = emulate::up(&options.name, &link_options(&options.link), engine(options.engine))?;
-    let mut looks = tokio::time::interval(FOLLOW_INTERVAL);
-    let mut ticks = tokio::time::interval(PUBLISH_INTERVAL);
+    let mut checks = tokio::time::interval(FOLLOW_INTERVAL);
+    let mut publications = tokio::time::interval(PUBLISH_INTERVAL);
     let mut child = match options.command.is_empty() {
         true => None,
-        false => Some(started(&options.command, &link)?),
+        false => Some(start(&options.command, &link)?),
     };
     if child.is_none() {
-        say(&described(&link));
+        say(&description(&link));
     }
     let code = loop {
         tokio::select! {
-            status = ended(child.as_mut()) => break exit_code(status?),
-            _ = ticks.tick() => link.publish()?,
-            _ = looks.tick() => follow(&mut link),
+            status = wait_for(child.as_mut()) => break exit_code(status?),
+            _ = publications.tick() => link.publish()?,
+            _ = checks.tick() => follow(&mut link),
         }
     };
     say(&json(serde_json::to_string(&link.stats()))?);
     Ok(code)
 }
 
-/// Waits for the end of a command; without a command, without end.
-async fn ended(child: Option<&mut Child>) -> Result<ExitStatus> {
+/// Waits for the end of a command; if there is none, waits forever.
+async fn wait_for(child: Option<&mut Child>) -> Result<ExitStatus> {
     match child {
         Some(child) => Ok(child.wait().await?),
         None => std::future::pending().await,
     }
 }
 
-/// A change that cannot be made is reported to its requester; the link stays up.
+/// Applies a change that another command requested; if that fails, prints a warning and leaves the link as it is.
 fn follow(link: &mut Running) {
     if let Err(error) = link.follow() {
         say(&format!("warning: the link stays as it is: {error}"));
     }
 }
 
-fn started(command: &[String], link: &Running) -> Result<Child> {
+fn start(command: &[String], link: &Running) -> Result<Child> {
     let [program, arguments @ ..] = command else { return Err(Error::invalid("expected a command")) };
     let (names, addresses) = (link.namespaces(), link.addresses());
     let place = |prefix: &str, host: usize| {
@@ -91,7 +91,7 @@ fn exit_code(status: ExitStatus) -> ExitCode {
     ExitCode::from(code.unwrap_or_else(|| KILLED + signal()))
 }
 
-fn described(link: &Running) -> String {
+fn description(link: &Running) -> String {
     let hosts = link.namespaces().into_iter().zip(link.addresses());
     let hosts: Vec<String> = hosts.map(|(name, address)| format!("{name} ({address})")).collect();
     let engine = format!("{:?}", link.engine()).to_lowercase();
@@ -126,8 +126,8 @@ fn check(chosen: EmulatorEngine, as_json: bool) -> Result<ExitCode> {
     print(
         if as_json { json(serde_json::to_string(&report))? } else { lab::bench::table(&report) }.trim_end(),
     )?;
-    let is_right = report.cases.iter().all(|case| case.meets_goal == Some(true));
-    Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let meets_goals = report.cases.iter().all(|case| case.meets_goal == Some(true));
+    Ok(if meets_goals { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn json(text: serde_json::Result<String>) -> Result<String> {

@@ -22,27 +22,27 @@ use crate::progress::{ProgressMeter, ProgressOutput, ProgressUnit};
 /// Runs the command. `ranks` are the processes of an MPI program that draw together, including this one.
 pub(crate) async fn run(options: &RenderOptions, ranks: Option<RankChannels>) -> Result<()> {
     if film::is_slabs(&options.location) {
-        return look(options, ranks.is_some()).await;
+        return draw_slabs(options, ranks.is_some()).await;
     }
     let others = ranks.clone().map(|ranks| ranks.work);
     let progress = match &others {
         Some(ranks) if ranks.rank() > 0 => ProgressOutput::Hidden,
         _ => ProgressOutput::before_result(options.json),
     };
-    let order = ready(options, ranks, progress).await;
-    let order = match others {
-        None => Some(order?),
-        Some(others) => agreed(others, order).await?,
+    let job = prepare(options, ranks, progress).await;
+    let job = match others {
+        None => Some(job?),
+        Some(others) => agreed(others, job).await?,
     };
-    // If any process failed to begin, the first one reports the reason.
-    let Some(RenderJob { request, size, company, stack, resources }) = order else { return Ok(()) };
+    // If the preparation failed in any process, the first one reports the reason.
+    let Some(RenderJob { request, size, group, stack, resources }) = job else { return Ok(()) };
     let painter = Arc::clone(resources.painter());
     let is_several = request.is_several() || is_film(&options.output)?;
     let (unit, what) =
         if is_several { (ProgressUnit::Pictures, "drawing") } else { (ProgressUnit::Blocks, "fetching") };
     let meter = ProgressMeter::new(unit, progress);
     let on_progress = |done, total| meter.set(what, done, total);
-    let drawn = draw(&stack.source, &request, size, resources, company, &options.output, on_progress).await;
+    let drawn = draw(&stack.source, &request, size, resources, group, &options.output, on_progress).await;
     meter.clear();
     // The first of several processes has the pictures, and reports them.
     drawn?.map_or(Ok(()), |drawn| report(options, &painter, is_several, drawn))
@@ -52,22 +52,22 @@ pub(crate) async fn run(options: &RenderOptions, ranks: Option<RankChannels>) ->
 struct RenderJob {
     request: PicturesRequest,
     size: ImageSize,
-    company: Option<RankGroup>,
+    group: Option<RankGroup>,
     stack: Stack,
     resources: DrawResources,
 }
 
-/// Prepares drawing: reads options, opens data.
-async fn ready(
+/// Parses the options and opens the data.
+async fn prepare(
     options: &RenderOptions,
     ranks: Option<RankChannels>,
     progress: ProgressOutput,
 ) -> Result<RenderJob> {
-    let company = company(options, ranks)?;
+    let group = rank_group(options, ranks)?;
     let size = parse_size(&options.size)?;
-    let track = track(options)?;
-    check_output(&options.output, size, &track)?;
-    let mut request = request(options, track)?;
+    let film = film_options(options)?;
+    check_output(&options.output, size, &film)?;
+    let mut request = request(options, film)?;
     request.check_numbers(&options.output)?;
     let budget = MemoryBudget::viewing(memory(options.resources.memory.as_deref())?);
     let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
@@ -76,9 +76,9 @@ async fn ready(
         request.picture.fields.set("array", &array.into())?;
     }
     // Ranks draw on the CPU.
-    let device = if company.is_none() { device(options.drawing) } else { DrawDevice::Cpu };
+    let device = if group.is_none() { device(options.drawing) } else { DrawDevice::Cpu };
     let resources = DrawResources::open(device, budget.render).await?;
-    Ok(RenderJob { request, size, company, stack, resources })
+    Ok(RenderJob { request, size, group, stack, resources })
 }
 
 /// Reports the pictures and the devices that drew them.
@@ -110,7 +110,7 @@ fn report(options: &RenderOptions, painter: &Painter, is_several: bool, drawn: D
 }
 
 /// Converts the options to a request, and reports all errors in them before a server is contacted.
-fn request(options: &RenderOptions, track: FilmOptions) -> Result<PicturesRequest> {
+fn request(options: &RenderOptions, film: FilmOptions) -> Result<PicturesRequest> {
     let slabs = options.slabs.request();
     slabs.as_ref().map_or(Ok(()), |(output, _)| check_slabs_output(output))?;
     let (time, times) = time(options.time.as_deref())?;
@@ -126,18 +126,18 @@ fn request(options: &RenderOptions, track: FilmOptions) -> Result<PicturesReques
         times,
         journey: options.journey.as_deref().map(str::parse).transpose()?,
         pictures: options.pictures,
-        track,
+        track: film,
         is_annotated: options.annotate,
         slabs,
     })
 }
 
 /// Draws pictures of a file of slabs, in one process.
-async fn look(options: &RenderOptions, is_by_ranks: bool) -> Result<()> {
+async fn draw_slabs(options: &RenderOptions, is_by_ranks: bool) -> Result<()> {
     let size = parse_size(&options.size)?;
-    let track = track(options)?;
-    check_output(&options.output, size, &track)?;
-    // Options that would select or change data, which are not there.
+    let film = film_options(options)?;
+    check_output(&options.output, size, &film)?;
+    // Options that select data or change how they are drawn do not apply to slabs.
     let of_view = options.fields.names().filter(|(field, _)| *field != "camera");
     let others = [
         ("--range", options.range.is_some()),
@@ -159,7 +159,7 @@ async fn look(options: &RenderOptions, is_by_ranks: bool) -> Result<()> {
         camera: options.fields.text("camera").map(str::to_owned),
         journey: options.journey.as_deref().map(str::parse).transpose()?,
         pictures: options.pictures,
-        track,
+        track: film,
     };
     let progress = ProgressOutput::before_result(options.json);
     let meter = ProgressMeter::new(ProgressUnit::Pictures, progress);
@@ -182,8 +182,11 @@ async fn look(options: &RenderOptions, is_by_ranks: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the options of a film; options that only films have are refused for other outputs.
-fn track(options: &RenderOptions) -> Result<FilmOptions> {
+/// Returns the options of a film.
+///
+/// # Errors
+/// `Invalid` for options that only films have, if the output is not a film.
+fn film_options(options: &RenderOptions) -> Result<FilmOptions> {
     let of_films = [("--quality", &options.quality), ("--codec", &options.codec)];
     let given = of_films.iter().find(|(_, value)| value.is_some());
     if let Some((name, _)) = given
@@ -214,9 +217,9 @@ fn time(text: Option<&str>) -> Result<(Option<u64>, Option<TimeSteps>)> {
 
 /// Returns the participants that draw together: the processes that were started with this one, or the requested number
 /// of ranks. `None` if this process draws alone.
-fn company(options: &RenderOptions, ranks: Option<RankChannels>) -> Result<Option<RankGroup>> {
+fn rank_group(options: &RenderOptions, ranks: Option<RankChannels>) -> Result<Option<RankGroup>> {
     let method = options.compositing.parse()?;
-    let company = match (ranks, options.ranks) {
+    let group = match (ranks, options.ranks) {
         (Some(_), Some(count)) => {
             return Err(Error::invalid(format!(
                 "expected no `--ranks` in a process of an MPI program, found {count}: each process is a rank"
@@ -226,8 +229,8 @@ fn company(options: &RenderOptions, ranks: Option<RankChannels>) -> Result<Optio
         (None, Some(count)) if count > 1 => Some(RankGroup::Threads(count as usize, method)),
         (None, _) => None,
     };
-    if options.drawing.device == cli::DeviceChoice::Gpu && company.is_some() {
+    if options.drawing.device == cli::DeviceChoice::Gpu && group.is_some() {
         return Err(Error::unsupported("expected `--device cpu` or `auto` for several ranks, found `gpu`"));
     }
-    Ok(company)
+    Ok(group)
 }

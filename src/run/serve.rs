@@ -21,7 +21,7 @@ pub(crate) async fn run(options: &ServeOptions) -> Result<()> {
     let limits = Limits::of_clients(options.listening.clients);
     let peers: Result<_> = options.peers.iter().map(|peer| peer.parse()).collect();
     let clients: Result<_> = options.to.iter().map(|client| client.parse()).collect();
-    let most = options.max_rate.as_deref().map(rate).transpose()?;
+    let max_rate = options.max_rate.as_deref().map(rate).transpose()?;
     let readers = readers(options)?;
     let mut options = server(&options.locations, &options.listening, ServerPurpose::Data)?;
     if let (Admission::Token(token), Some(readers)) = (&options.admission, readers) {
@@ -29,10 +29,10 @@ pub(crate) async fn run(options: &ServeOptions) -> Result<()> {
     }
     options.peers = peers?;
     options.waiting_clients = clients?;
-    options.most_bytes_per_sec = most;
+    options.most_bytes_per_sec = max_rate;
     let shared = open(&options).await?;
     let node = start(&options, shared, of_data_server()).await?;
-    tell_exports(&node, is_json)?;
+    print_exports(&node, is_json)?;
     warn_of_port(&node);
     node.with_limits(limits).run().await;
     Ok(())
@@ -41,15 +41,15 @@ pub(crate) async fn run(options: &ServeOptions) -> Result<()> {
 /// Maximum number of exports that are listed in text output; JSON output has all.
 const MAX_LISTED: usize = 20;
 
-/// Prints the first lines: one for each export. For a folder without any, the place of later ones.
-fn tell_exports(node: &ServerNode, is_json: bool) -> Result<()> {
+/// Prints the addresses of each export; for a folder without exports, the address of the server.
+fn print_exports(node: &ServerNode, is_json: bool) -> Result<()> {
     let all = node.exports().all();
-    let told = if is_json { all.len() } else { MAX_LISTED };
-    for export in all.iter().take(told) {
+    let shown = if is_json { all.len() } else { MAX_LISTED };
+    for export in all.iter().take(shown) {
         print(&line(node, &export.name, is_json))?;
     }
-    if all.len() > told {
-        print(&format!("and {} more; all of them:  corridor info '{}'", all.len() - told, node.url("")))?;
+    if all.len() > shown {
+        print(&format!("and {} more; all of them:  corridor info '{}'", all.len() - shown, node.url("")))?;
     }
     if all.is_empty() {
         print(&line(node, "", is_json))?;
@@ -58,7 +58,7 @@ fn tell_exports(node: &ServerNode, is_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the readers, who may only read Zarr, if the options request them.
+/// Returns the access of clients that may only read Zarr, if the options request it.
 fn readers(options: &ServeOptions) -> Result<Option<ZarrReaders>> {
     if options.zarr_token.is_none() && options.pages.is_empty() {
         return Ok(None);
@@ -91,7 +91,7 @@ fn line(node: &ServerNode, export: &str, is_json: bool) -> String {
     let zarr = node.zarr(export);
     let token = node.zarr_token().unwrap_or("TOKEN");
     format!(
-        "{url}\n  look at it:  corridor view '{url}'\n  as Zarr v3:  {zarr}  (with `Authorization: Bearer {token}`)\n  \
+        "{url}\n  view it:     corridor view '{url}'\n  as Zarr v3:  {zarr}  (with `Authorization: Bearer {token}`)\n  \
          in xarray:   {}",
         xarray(node, export)
     )

@@ -23,7 +23,7 @@ mod tests {
     use crate::cli::{Cli, Command};
 
     #[test]
-    fn the_command_to_run_has_all_arguments() {
+    fn suggested_command_has_all_arguments() {
         let arguments = ["corridor", "bench", "access", "--quick", "--json"];
         let Command::Bench(options) = Cli::try_parse_from(arguments).unwrap().command else {
             panic!("expected `bench`")
