@@ -19,13 +19,13 @@ def open(
     token: str | None = None,
     memory: str | None = None,
     rule: str = "auto",
-    way: LinkOptions = (None, None, None, None),
+    options: LinkOptions = (None, None, None, None),
 ) -> Connection: ...
 
-def read_many(asked: list[ReadRequest], tier: int) -> list[_Bytes]: ...
+def read_many(requests: list[ReadRequest], tier: int) -> list[_Bytes]: ...
 
 def begin_many(
-    asked: list[ReadRequest],
+    requests: list[ReadRequest],
     tier: int,
     done: Callable[[int | None, _Bytes | None, BaseException | None], None],
 ) -> Reading: ...
@@ -36,7 +36,7 @@ def render(
     connection: Connection,
     array: str | None,
     keywords: str,
-    how: tuple[tuple[int, int], str, str],
+    form: tuple[tuple[int, int], str, str],
     slabs: tuple[bool, int, int | None] | None,
 ) -> tuple[_Bytes, str | None, Slabs | None]: ...
 
@@ -73,7 +73,7 @@ class Connection:
         tier: int,
         done: Callable[[_Bytes | None, BaseException | None], None],
     ) -> Reading: ...
-    def zarr_look(self, key: str) -> tuple[bool, int] | None: ...
+    def zarr_entry(self, key: str) -> tuple[bool, int] | None: ...
     def zarr_list(self, key: str) -> list[tuple[str, tuple[bool, int]]]: ...
     def begin_zarr(
         self,

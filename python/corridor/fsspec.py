@@ -28,7 +28,7 @@ from ._futures import start
 _SCHEME = "corridor://"
 # Bytes per request of a download.
 _DOWNLOAD_BYTES = 16 << 20
-# Most data sets whose served states are remembered.
+# Maximum number of data sets whose served states are remembered.
 _MAX_REMEMBERED = 1024
 # Name of the document that describes a group or an array.
 _DOCUMENT = "zarr.json"
@@ -92,7 +92,7 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
                 await self._names(host)
             return _folder(host)
         native = await self._connection(host, name, path)
-        found = native.zarr_look(key)
+        found = native.zarr_entry(key)
         if found is None:
             raise _missing(path)
         return _entry(native, "/".join(filter(None, (host, name, key))), *found)
@@ -122,7 +122,7 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
         """Copies one document or chunk, of one state of the data, to a local file; creates a folder for a folder."""
         host, name, key = _split(self._strip_protocol(rpath))
         native = await self._connection(host, name, rpath) if name else None
-        found = native.zarr_look(key) if native is not None else (True, 0)
+        found = native.zarr_entry(key) if native is not None else (True, 0)
         if found is None:
             raise _missing(rpath)
         is_folder, size = found
@@ -207,7 +207,7 @@ class CorridorFile(AbstractBufferedFile):  # type: ignore[misc]
     def __init__(self, fs: CorridorFileSystem, path: str, mode: str = "rb", **options: Any) -> None:
         host, name, self._key = _split(path)
         self._native = fs._connection_now(host, name, path)
-        found = self._native.zarr_look(self._key)
+        found = self._native.zarr_entry(self._key)
         if found is None:
             raise _missing(path)
         is_folder, size = found
@@ -238,7 +238,7 @@ def _folder(path: str) -> dict[str, Any]:
 def _entry(native: _native.Connection, path: str, is_folder: bool, size: int) -> dict[str, Any]:
     if is_folder:
         return _folder(path)
-    # Caches detect by it that the file has changed.
+    # Caches detect by the tag that the file has changed.
     tag = "-".join(map(str, native.state))
     return {"name": path, "size": size, "type": "file", "ETag": tag}
 
@@ -247,7 +247,7 @@ def _range(
     native: _native.Connection, key: str, start: int | None, end: int | None
 ) -> tuple[int, int] | None:
     """Converts a range of fsspec, possibly negative, to first and last byte; ``None`` for all bytes."""
-    found = None if (start, end) == (None, None) else native.zarr_look(key)
+    found = None if (start, end) == (None, None) else native.zarr_entry(key)
     if found is None:
         return None
     first, last, _ = slice(start, end).indices(found[1])

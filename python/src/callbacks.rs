@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Maximum number of callback threads. More than one, so that a callback that waits for another read does not block all
 /// others.
 const MAX_THREADS: usize = 4;
-/// Maximum number of queued callbacks; the reads behind them wait in their tasks, which takes no thread.
+/// Maximum number of queued callbacks; further ones wait as tasks, which occupy no thread.
 const MAX_WAITING: usize = 1024;
 
 static CALLBACK_THREADS: LazyLock<CallbackThreads> = LazyLock::new(CallbackThreads::default);
@@ -22,19 +22,19 @@ type Callback = Box<dyn FnOnce(Python<'_>) + Send>;
 /// Callback, and its place in the queue.
 type QueuedCallback = (Callback, OwnedSemaphorePermit);
 
-/// Calls `what` with Python's lock, on another thread.
+/// Queues `callback`, to be called with Python's lock on another thread; waits for a place in the queue.
 ///
 /// # Cancel safety
 /// A callback that is dropped before it is queued is never called.
-pub(crate) async fn run(what: impl FnOnce(Python<'_>) + Send + 'static) {
+pub(crate) async fn run(callback: impl FnOnce(Python<'_>) + Send + 'static) {
     // The semaphore is never closed.
     let Ok(place) = Arc::clone(&CALLBACK_THREADS.places).acquire_owned().await else { return };
-    CALLBACK_THREADS.put(Box::new(what), place);
+    CALLBACK_THREADS.put(Box::new(callback), place);
 }
 
 struct CallbackThreads {
     state: Mutex<CallbackQueue>,
-    came: Condvar,
+    queued: Condvar,
     places: Arc<Semaphore>,
 }
 
@@ -49,7 +49,7 @@ struct CallbackQueue {
 impl Default for CallbackThreads {
     fn default() -> Self {
         let places = Arc::new(Semaphore::new(MAX_WAITING));
-        Self { state: Mutex::default(), came: Condvar::new(), places }
+        Self { state: Mutex::default(), queued: Condvar::new(), places }
     }
 }
 
@@ -58,14 +58,14 @@ impl CallbackThreads {
         let mut state = self.state();
         state.waiting.push_back((callback, place));
         if state.waiting.len() > state.idle && state.threads < MAX_THREADS {
-            let began = thread::Builder::new().name("corridor-tell".into()).spawn(|| self.work());
-            state.threads += usize::from(began.is_ok());
+            let started = thread::Builder::new().name("corridor-callback".into()).spawn(|| self.work());
+            state.threads += usize::from(started.is_ok());
         }
         if state.threads > 0 {
             drop(state);
-            self.came.notify_one();
+            self.queued.notify_one();
         } else if let Some(first) = state.waiting.pop_front() {
-            // The system does not create a thread: the callback waits for an existing one.
+            // The system creates no thread: the first queued callback is called by this one.
             drop(state);
             self.run_from(first);
         }
@@ -96,7 +96,7 @@ impl CallbackThreads {
                 state.idle -= 1;
                 return next;
             }
-            state = self.came.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.queued.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 

@@ -29,10 +29,10 @@ use crate::runtime::{runtime, wait, wait_and};
 type ConnectArguments = (Option<String>, Option<String>, Option<String>, Option<String>);
 
 /// Opens a path, `synthetic:...` or `corridor://...`, or several of the last. `memory` is a size like `512MiB`, by
-/// default a quarter of the machine's; `rule` is the relation of several servers. `way`: compression, link, controller,
-/// and meaning of the arrays of files.
+/// default a quarter of the machine's; `rule` is the relation of several servers. `options`: compression, link,
+/// controller, and meaning of the arrays of files.
 #[pyfunction]
-#[pyo3(signature = (locations, token=None, memory=None, rule="auto", way=(None, None, None, None)))]
+#[pyo3(signature = (locations, token=None, memory=None, rule="auto", options=(None, None, None, None)))]
 #[expect(clippy::needless_pass_by_value, reason = "made for this call")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -40,28 +40,28 @@ pub(crate) fn open(
     token: Option<String>,
     memory: Option<&str>,
     rule: &str,
-    way: ConnectArguments,
+    options: ConnectArguments,
 ) -> PyResult<Connection> {
-    let (compression, link, controller, meaning) = &way;
+    let (compression, link, controller, meaning) = &options;
     let words = ConnectOptionsText {
         link: link.as_deref(),
         controller: controller.as_deref(),
         compression: compression.as_deref(),
         ..ConnectOptionsText::default()
     };
-    let said = meaning.as_deref().map(meaning_of).transpose().map_err(|e| raise(py, &e))?;
-    let work = prepare(&locations, token, memory, rule, words, said).map_err(|e| raise(py, &e))?;
+    let meaning = meaning.as_deref().map(meaning_of).transpose().map_err(|e| raise(py, &e))?;
+    let work = prepare(&locations, token, memory, rule, words, meaning).map_err(|e| raise(py, &e))?;
     wait(py, work)
 }
 
-/// Checks all arguments, before any waiting.
+/// Checks all arguments; returns the work of opening, which waits for the server.
 fn prepare(
     locations: &[String],
     token: Option<String>,
     memory: Option<&str>,
     rule: &str,
     words: ConnectOptionsText<'_>,
-    said: Option<Meaning>,
+    meaning: Option<Meaning>,
 ) -> Result<impl Future<Output = Result<Connection>> + Send + 'static> {
     let locations = locations.iter().map(|text| text.parse()).collect::<Result<_>>()?;
     let (mut location, array) = Location::joined(locations)?.split_array();
@@ -71,7 +71,7 @@ fn prepare(
     let reach = words.reach()?;
     let memory_bytes = memory.map_or_else(|| Ok(MemoryBudget::default_bytes()), parse_size)?;
     let shared = contexts(|contexts| contexts.of_budget(memory_bytes))?;
-    let context = Context::clone(&shared).sharing(rule.parse()?).reaching(reach).meaning(said);
+    let context = Context::clone(&shared).sharing(rule.parse()?).reaching(reach).meaning(meaning);
     Ok(async move {
         let stack = assemble(&location, &context).await?;
         let dataset = stack.source.describe().await?;
@@ -119,9 +119,9 @@ pub(crate) fn list_datasets(py: Python<'_>, url: &str, token: Option<&str>) -> P
 
 /// Contexts with which this process opens data sets.
 struct Contexts {
-    /// Context for requests without data, and the common settings.
+    /// Context for requests that read no data, with the settings common to all contexts.
     any: Context,
-    /// Contexts of open data sets: the same budget is shared, and dropped with the last of them.
+    /// Contexts of open data sets by memory budget, in bytes; data sets with the same budget share one.
     open: BTreeMap<u64, Weak<Context>>,
 }
 
@@ -138,7 +138,8 @@ fn contexts<T>(of: impl FnOnce(&mut Contexts) -> T) -> Result<T> {
 impl Contexts {
     fn of_user() -> Result<Self> {
         let budget = MemoryBudget::reading(MemoryBudget::default_bytes());
-        let any = Context::new(UserDirectories::of_user()?, budget, None).with_on_await(Arc::new(say_where));
+        let any = Context::new(UserDirectories::of_user()?, budget, None)
+            .with_on_await(Arc::new(print_awaiting_url));
         Ok(Self { any, open: BTreeMap::new() })
     }
 
@@ -153,13 +154,13 @@ impl Contexts {
     }
 }
 
-/// Prints the URL at which a server is waited for to Python's own standard error, which notebooks show.
-fn say_where(url: &Url) {
+/// Prints the URL at which this process waits for a server to Python's own standard error, which notebooks show.
+fn print_awaiting_url(url: &Url) {
     let text = format!("{}\n", reverse::hint(url));
-    let said =
+    let written =
         Python::attach(|py| py.import("sys")?.getattr("stderr")?.call_method1("write", (text,)).map(drop));
     // An error of this output cannot be reported.
-    drop(said);
+    drop(written);
 }
 
 /// An open data set.
@@ -168,7 +169,7 @@ pub(crate) struct Connection {
     stack: Stack,
     dataset: Arc<Dataset>,
     array: String,
-    /// Context that it was opened with; its budget also limits the array in an operation's response.
+    /// Context with which the data set was opened; its budget also limits the array in an operation's response.
     context: Arc<Context>,
     stale: StaleFlag,
 }
@@ -181,13 +182,13 @@ impl Connection {
         &self.stack.name
     }
 
-    /// Name of the array at the end of the location; empty if it names none.
+    /// Name of the array at the end of the location; empty if there is none.
     #[getter]
     fn array(&self) -> &str {
         &self.array
     }
 
-    /// False after a request found other data, or no server.
+    /// False after a request found that the data have changed or that the server cannot be reached.
     #[getter]
     fn is_sound(&self) -> bool {
         !self.stale.is_set()
@@ -227,7 +228,7 @@ impl Connection {
     }
 
     /// Begins a read and returns at once. `done(bytes, None)` or `done(None, exception)` is called later, on another
-    /// thread, at most once; never after the reading was cancelled.
+    /// thread, at most once; not after the read was cancelled.
     fn begin(
         &self,
         py: Python<'_>,
@@ -241,16 +242,16 @@ impl Connection {
     }
 
     /// Looks up a key of the data set as a Zarr store: whether it is a folder, and the size of a file in bytes.
-    fn zarr_look(&self, py: Python<'_>, key: &str) -> PyResult<Option<(bool, u64)>> {
+    fn zarr_entry(&self, py: Python<'_>, key: &str) -> PyResult<Option<(bool, u64)>> {
         let found = zarr::look_up(&self.dataset, key).map_err(|e| raise(py, &e))?;
-        Ok(found.map(told_entry))
+        Ok(found.map(entry_to_python))
     }
 
     /// Lists all entries directly below a key: the name, whether it is a folder, and the size of a file in bytes. Empty
     /// if the key is not a folder.
     fn zarr_list(&self, py: Python<'_>, key: &str) -> PyResult<Vec<(String, (bool, u64))>> {
         let found = py.detach(|| zarr::list(&self.dataset, key)).map_err(|e| raise(py, &e))?;
-        Ok(found.into_iter().map(|(name, entry)| (name, told_entry(entry))).collect())
+        Ok(found.into_iter().map(|(name, entry)| (name, entry_to_python(entry))).collect())
     }
 
     /// Begins to fetch a document or a chunk of the data set as a Zarr store, or its bytes from the first number up to
@@ -267,7 +268,7 @@ impl Connection {
         let work = async move {
             stale.note(zarr::read(&*source, &dataset, &key, bytes.map(|(first, last)| first..last)).await)
         };
-        begin(py, work, told_bytes, done)
+        begin(py, work, bytes_to_python, done)
     }
 
     /// Calls an operation of any name on the server and waits for its response; `progress(done, total)` is called
@@ -280,23 +281,24 @@ impl Connection {
         with: &str,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let heard = Arc::new(Mutex::new(None));
-        let work = self.called(name, wanted, with, Arc::clone(&heard)).map_err(|e| raise(py, &e))?;
-        let look = || {
-            let news = heard.lock().unwrap_or_else(PoisonError::into_inner).take();
-            match (&progress, news) {
+        let latest_progress = Arc::new(Mutex::new(None));
+        let work =
+            self.remote_call(name, wanted, with, Arc::clone(&latest_progress)).map_err(|e| raise(py, &e))?;
+        let report = || {
+            let latest = latest_progress.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match (&progress, latest) {
                 (Some(progress), Some(CallProgress { done, total })) => {
                     progress.call1((done, total)).map(drop)
                 }
                 _ => Ok(()),
             }
         };
-        let answer = wait_and(py, work, look)?;
-        look()?;
-        told(py, answer)
+        let response = wait_and(py, work, report)?;
+        report()?;
+        response_to_python(py, response)
     }
 
-    /// Begins such a call and returns at once; `done` as for `begin`.
+    /// Begins a call of an operation and returns at once; `done` as for `begin`.
     fn begin_call(
         &self,
         py: Python<'_>,
@@ -305,13 +307,13 @@ impl Connection {
         with: &str,
         done: Py<PyAny>,
     ) -> PyResult<Reading> {
-        let work = self.called(name, wanted, with, Arc::default()).map_err(|e| raise(py, &e))?;
-        begin(py, work, told, done)
+        let work = self.remote_call(name, wanted, with, Arc::default()).map_err(|e| raise(py, &e))?;
+        begin(py, work, response_to_python, done)
     }
 }
 
 impl Connection {
-    /// Stack from which pictures are drawn, and the memory for their blocks, in bytes.
+    /// Returns the stack from which pictures are drawn, and the memory for their blocks, in bytes.
     pub(crate) fn to_draw(&self) -> (Stack, u64) {
         (self.stack.clone(), MemoryBudget::viewing(self.context.budget.whole).render)
     }
@@ -322,30 +324,30 @@ impl Connection {
         ElementReader { source, dataset, is_decoded, priority, stale: self.stale.clone() }
     }
 
-    /// Returns a call of an operation; `heard` is its latest progress.
-    fn called(
+    /// Returns a call of an operation; its latest progress is stored in `latest_progress`.
+    fn remote_call(
         &self,
         name: &str,
         wanted: SelectionArgument,
         with: &str,
-        heard: Arc<Mutex<Option<CallProgress>>>,
+        latest_progress: Arc<Mutex<Option<CallProgress>>>,
     ) -> Result<impl Future<Output = Result<DynamicResponse>> + Send + 'static> {
         let (place, selection) = wanted.place(&self.dataset)?;
-        let mut called =
+        let mut call =
             DynamicCall::new(name, Operand::new(place, Some(selection)), with, self.context.budget.whole)?;
-        called.on_progress = Arc::new(move |progress| {
-            *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+        call.on_progress = Arc::new(move |progress| {
+            *latest_progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
         });
         let (stack, stale) = (self.stack.clone(), self.stale.clone());
-        Ok(async move { stale.note(stack.call(called, Urgency::of(Priority::NORMAL)).await) })
+        Ok(async move { stale.note(stack.call(call, Urgency::of(Priority::NORMAL)).await) })
     }
 }
 
-/// Begins `work` and returns at once; `told` converts its result to the arguments of `done`.
+/// Begins `work` and returns at once; `convert` converts its result to the first argument of `done`.
 fn begin<T: Send + 'static>(
     py: Python<'_>,
     work: impl Future<Output = Result<T>> + Send + 'static,
-    told: impl for<'py> FnOnce(Python<'py>, T) -> PyResult<Bound<'py, PyAny>> + Send + 'static,
+    convert: impl for<'py> FnOnce(Python<'py>, T) -> PyResult<Bound<'py, PyAny>> + Send + 'static,
     done: Py<PyAny>,
 ) -> PyResult<Reading> {
     let runtime = runtime().map_err(|e| raise(py, &e))?;
@@ -354,7 +356,7 @@ fn begin<T: Send + 'static>(
         let result = result.unwrap_or_else(|_| Err(Error::internal("a read ended in a panic")));
         callbacks::run(move |py| {
             let called = match result {
-                Ok(value) => told(py, value).and_then(|value| done.call1(py, (value, py.None()))),
+                Ok(value) => convert(py, value).and_then(|value| done.call1(py, (value, py.None()))),
                 Err(error) => exception(py, &error).and_then(|e| done.call1(py, (py.None(), e))),
             };
             if let Err(problem) = called {
@@ -366,7 +368,7 @@ fn begin<T: Send + 'static>(
     Ok(Reading::of(task.abort_handle()))
 }
 
-fn told_entry(entry: ZarrEntry) -> (bool, u64) {
+fn entry_to_python(entry: ZarrEntry) -> (bool, u64) {
     match entry {
         ZarrEntry::Folder => (true, 0),
         ZarrEntry::File { size_bytes } => (false, size_bytes),
@@ -374,20 +376,20 @@ fn told_entry(entry: ZarrEntry) -> (bool, u64) {
 }
 
 /// Converts optional bytes to a Python object.
-fn told_bytes(py: Python<'_>, bytes: Option<Bytes>) -> PyResult<Bound<'_, PyAny>> {
+fn bytes_to_python(py: Python<'_>, bytes: Option<Bytes>) -> PyResult<Bound<'_, PyAny>> {
     (bytes.map(|bytes| PyBytes::new(py, &bytes)),).into_pyobject(py).map(Bound::into_any)
 }
 
 /// Converts a response to a Python object: the result as JSON, and the array's type, shape and elements if there is
 /// one.
-fn told(py: Python<'_>, answer: DynamicResponse) -> PyResult<Bound<'_, PyAny>> {
-    let elements = answer
+fn response_to_python(py: Python<'_>, response: DynamicResponse) -> PyResult<Bound<'_, PyAny>> {
+    let elements = response
         .elements
         .map(|(what, bytes)| (what.dtype.to_string(), what.shape, PyArray1::from_vec(py, bytes)));
-    (answer.result.to_string(), elements).into_pyobject(py).map(Bound::into_any)
+    (response.result.to_string(), elements).into_pyobject(py).map(Bound::into_any)
 }
 
-/// A read, or many, in progress.
+/// One or several reads in progress, or a call.
 #[pyclass(frozen, module = "corridor._native")]
 pub(crate) struct Reading(AbortHandle);
 
@@ -399,7 +401,7 @@ impl Reading {
 
 #[pymethods]
 impl Reading {
-    /// Withdraws the read, on the server too.
+    /// Cancels the work, on the server too.
     fn cancel(&self) {
         self.0.abort();
     }

@@ -1,5 +1,5 @@
-//! The native part of the Python package `corridor`: opens a user's location and reads selections of it, without
-//! holding Python's lock while waiting. The public interface (mappings, indexing, futures) is written in Python:
+//! Native part of the Python package `corridor`: opens a user's location and reads selections of it, without holding
+//! Python's lock while waiting. The public interface (mappings, indexing, futures) is written in Python:
 //! `corridor/*.py`. This crate implements no protocol and no format.
 
 mod callbacks;

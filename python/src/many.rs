@@ -20,60 +20,60 @@ use crate::runtime::{runtime, wait};
 #[derive(FromPyObject)]
 pub(crate) struct ReadArgument(Py<Connection>, SelectionArgument, bool);
 
-fn readers(asked: Vec<ReadArgument>, tier: u8) -> Vec<(ElementReader, SelectionArgument)> {
+fn readers(requests: Vec<ReadArgument>, tier: u8) -> Vec<(ElementReader, SelectionArgument)> {
     let reader =
         |ReadArgument(connection, wanted, is_decoded)| (connection.get().reader(is_decoded, tier), wanted);
-    asked.into_iter().map(reader).collect()
+    requests.into_iter().map(reader).collect()
 }
 
-/// Reads many selections; results are in the order of the requests. The first error ends all.
+/// Reads many selections; results are in the order of the requests. The first error cancels all.
 #[pyfunction]
 pub(crate) fn read_many(
     py: Python<'_>,
-    asked: Vec<ReadArgument>,
+    requests: Vec<ReadArgument>,
     tier: u8,
 ) -> PyResult<Vec<Bound<'_, PyArray1<u8>>>> {
-    let count = asked.len();
-    let each = read_each(readers(asked, tier));
+    let count = requests.len();
+    let each = read_each(readers(requests, tier));
     let all = wait(py, async move {
         let mut each = pin!(each);
         let mut all: Vec<Option<Vec<u8>>> = vec![None; count];
         while let Some((number, elements)) = each.next().await {
             all[number] = Some(elements?);
         }
-        all.into_iter().map(|one| one.ok_or_else(never_ended)).collect::<Result<Vec<_>>>()
+        all.into_iter().map(|one| one.ok_or_else(unfinished)).collect::<Result<Vec<_>>>()
     })?;
     Ok(all.into_iter().map(|bytes| PyArray1::from_vec(py, bytes)).collect())
 }
 
 /// Begins many reads and returns at once. `done(number, bytes, None)` or `done(number, None, exception)` is called as
-/// they complete, on other threads; `done(None, None, exception)` for all that have not completed when none will any
-/// more. Nothing is called after the reading was cancelled.
+/// they complete, on other threads. After an internal error `done(None, None, exception)` is called once, for all reads
+/// that have not completed. `done` is not called after the reads were cancelled.
 #[pyfunction]
 pub(crate) fn begin_many(
     py: Python<'_>,
-    asked: Vec<ReadArgument>,
+    requests: Vec<ReadArgument>,
     tier: u8,
     done: Py<PyAny>,
 ) -> PyResult<Reading> {
     let runtime = runtime().map_err(|e| raise(py, &e))?;
-    let each = read_each(readers(asked, tier));
+    let each = read_each(readers(requests, tier));
     let done = Arc::new(done);
     let task = runtime.spawn(async move {
-        let telling = async {
+        let work = async {
             let mut each = pin!(each);
             while let Some((number, elements)) = each.next().await {
-                tell(&done, Some(number), elements).await;
+                call(&done, Some(number), elements).await;
             }
         };
-        if AssertUnwindSafe(telling).catch_unwind().await.is_err() {
-            tell(&done, None, Err(never_ended())).await;
+        if AssertUnwindSafe(work).catch_unwind().await.is_err() {
+            call(&done, None, Err(unfinished())).await;
         }
     });
     Ok(Reading::of(task.abort_handle()))
 }
 
-async fn tell(done: &Arc<Py<PyAny>>, number: Option<usize>, elements: Result<Vec<u8>>) {
+async fn call(done: &Arc<Py<PyAny>>, number: Option<usize>, elements: Result<Vec<u8>>) {
     let done = Arc::clone(done);
     callbacks::run(move |py| {
         let called = match elements {
@@ -87,6 +87,6 @@ async fn tell(done: &Arc<Py<PyAny>>, number: Option<usize>, elements: Result<Vec
     .await;
 }
 
-fn never_ended() -> Error {
-    Error::internal("expected every read to end, found one that did not")
+fn unfinished() -> Error {
+    Error::internal("expected every read to complete, found one that did not")
 }

@@ -21,16 +21,17 @@ const OTHER_KEYWORDS: [&str; 5] = ["view", "range", "size", "pixels", "device"];
 
 /// Parses the keywords of a picture, a JSON object.
 fn request(py: Python<'_>, array: Option<String>, keywords: &str) -> PyResult<PictureRequest> {
-    let raised = |e: Error| raise(py, &e);
-    let keywords: Map<String, Value> = serde_json::from_str(keywords)
-        .map_err(|e| raised(Error::invalid(format!("expected keywords in JSON, found `{keywords}`: {e}"))))?;
+    let to_exception = |e: Error| raise(py, &e);
+    let keywords: Map<String, Value> = serde_json::from_str(keywords).map_err(|e| {
+        to_exception(Error::invalid(format!("expected keywords in JSON, found `{keywords}`: {e}")))
+    })?;
     let mut request = PictureRequest::default();
-    request.fields.set("array", &array.into()).map_err(raised)?;
+    request.fields.set("array", &array.into()).map_err(to_exception)?;
     for (name, value) in &keywords {
         match (name.as_str(), find_keyword(name)) {
             ("view", _) => request.view = text(value),
-            ("range", _) => request.range = range(value).map_err(raised)?,
-            (_, Some(field)) => request.fields.set(field.name, value).map_err(raised)?,
+            ("range", _) => request.range = range(value).map_err(to_exception)?,
+            (_, Some(field)) => request.fields.set(field.name, value).map_err(to_exception)?,
             (_, None) => return Err(PyTypeError::new_err(unknown(name))),
         }
     }
@@ -80,7 +81,7 @@ pub(crate) enum PixelFormat {
 }
 
 impl PixelFormat {
-    /// Returns the format of a name that Python has checked.
+    /// Returns the format with this name, which Python has checked.
     pub(crate) fn named(name: &str) -> Self {
         match name {
             "rgb" => Self::Rgb,
@@ -113,10 +114,10 @@ pub(crate) fn render<'py>(
     connection: &Connection,
     array: Option<String>,
     keywords: &str,
-    how: PictureForm,
+    form: PictureForm,
     slabs: Option<SlabArguments>,
 ) -> PyResult<PictureResult<'py>> {
-    let ((width, height), pixels, device) = how;
+    let ((width, height), pixels, device) = form;
     let request = request(py, array, keywords)?;
     let size = ImageSize { width, height };
     size.check().map_err(|e| raise(py, &e))?;
@@ -125,19 +126,20 @@ pub(crate) fn render<'py>(
     let (stack, memory_bytes) = connection.to_draw();
     let slabs =
         slabs.map(|(is_across_axis, count, reduction)| FilmSlabs { is_across_axis, count, reduction });
-    let (bytes, lacks, slabs) = wait(py, async move {
+    let (bytes, warning, slabs) = wait(py, async move {
         let resources = DrawResources::open(device, memory_bytes).await?;
         let still = picture::still(&stack.source, &request, size, resources, slabs, |_, _| ()).await?;
-        let (bytes, lacks) = drawn(&still, &pixels);
-        Ok((bytes, lacks, still.slabs))
+        let (bytes, warning) = pixels_and_warning(&still, &pixels);
+        Ok((bytes, warning, still.slabs))
     })?;
-    Ok((PyArray1::from_vec(py, bytes), lacks, slabs.map(Slabs)))
+    Ok((PyArray1::from_vec(py, bytes), warning, slabs.map(Slabs)))
 }
 
-fn drawn(still: &Still, pixels: &PixelFormat) -> (Vec<u8>, Option<String>) {
-    let is_as_wanted = still.fidelity.exact && still.fidelity.limit != FidelityLimit::Memory;
+/// Returns the bytes of the pixels, and a warning if memory limits the picture or it is not exact.
+fn pixels_and_warning(still: &Still, pixels: &PixelFormat) -> (Vec<u8>, Option<String>) {
+    let is_complete = still.fidelity.exact && still.fidelity.limit != FidelityLimit::Memory;
     let bytes = pixels.of(&still.image, still.view.background);
-    (bytes, (!is_as_wanted).then(|| still.fidelity.text.clone()))
+    (bytes, (!is_complete).then(|| still.fidelity.text.clone()))
 }
 
 fn device_named(name: &str) -> Result<DrawDevice> {

@@ -21,7 +21,7 @@ const MAX_JOB_BYTES: usize = 1 << 20;
 /// Maximum number of conversion jobs of one call that run or wait for a thread.
 const MAX_JOBS: usize = 1024;
 
-/// Elements to read: number of the array, level, `(start, count, step)` per axis.
+/// Elements to read: number of the array, level, and `(start, count, step)` of each axis in C order.
 #[derive(Clone, Debug, FromPyObject)]
 pub(crate) struct SelectionArgument(u32, u8, Vec<(u64, u64, u64)>);
 
@@ -38,8 +38,8 @@ fn selection(ranges: Vec<(u64, u64, u64)>) -> Result<Selection> {
     Selection::new(ranges.into_iter().map(|(start, count, step)| AxisRange { start, count, step }))
 }
 
-/// Whether the description of a connection may be old, because a request found other data, or no server. Clones share
-/// it.
+/// Whether the description of a connection may be outdated, because a request found that the data have changed or that
+/// the server cannot be reached. Clones share the flag.
 #[derive(Clone, Default)]
 pub(crate) struct StaleFlag(Arc<AtomicBool>);
 
@@ -71,15 +71,15 @@ pub(crate) struct ElementReader {
 impl ElementReader {
     /// Reads one selection.
     pub(crate) async fn read(self, wanted: SelectionArgument) -> Result<Vec<u8>> {
-        let (request, region, landing) = self.request(wanted)?;
+        let (request, region, target) = self.request(wanted)?;
         let end = self.source.read(request, region).await;
-        let landed = of_their_state(vec![(0, Some((landing, end)))]).await;
-        let (_, elements) = finish_together(landed).await.remove(0);
+        let arrived = check_states(vec![(0, Some((target, end)))]).await;
+        let (_, elements) = finish_together(arrived).await.remove(0);
         elements
     }
 
     /// Checks that the source still describes the data that this connection was opened with, or data that have grown
-    /// from them. A source that finds other data describes and reads those from then on.
+    /// from them. A source that finds changed data describes and reads those from then on.
     async fn check_state(&self) -> Result<()> {
         let now = self.source.describe().await?;
         let is_same = (now.id, now.generation) == (self.dataset.id, self.dataset.generation);
@@ -96,42 +96,42 @@ impl ElementReader {
         let selection = selection(ranges)?;
         selection.check(&array.level(level)?.shape)?;
         let (target, region) = Target::new(&selection.shape(), array.dtype.size_bytes())?;
-        let landing =
+        let target =
             ReadTarget { target, size_bytes: region.size_bytes(), array: number, reader: self.clone() };
-        Ok((ReadRequest { array: number, level, selection, priority: self.priority }, region, landing))
+        Ok((ReadRequest { array: number, level, selection, priority: self.priority }, region, target))
     }
 }
 
 /// Reads many selections, each with its own reader, in one request. Each completes once, by its number, in any order.
 pub(crate) fn read_each(
-    asked: Vec<(ElementReader, SelectionArgument)>,
+    requests: Vec<(ElementReader, SelectionArgument)>,
 ) -> impl Stream<Item = (usize, Result<Vec<u8>>)> + Send + 'static {
     let mut refused = Vec::new();
-    let mut landings = Vec::with_capacity(asked.len());
+    let mut targets = Vec::with_capacity(requests.len());
     let mut by_source = BTreeMap::<usize, SourceReads>::new();
-    for (number, (reader, wanted)) in asked.into_iter().enumerate() {
-        let landing = match reader.request(wanted) {
-            Ok((request, region, landing)) => {
+    for (number, (reader, wanted)) in requests.into_iter().enumerate() {
+        let target = match reader.request(wanted) {
+            Ok((request, region, target)) => {
                 let source = Arc::as_ptr(&reader.source).cast::<()>().addr();
                 by_source
                     .entry(source)
                     .or_insert_with(|| SourceReads::of(reader.source))
                     .add(number, request, region);
-                Some(landing)
+                Some(target)
             }
             Err(error) => {
                 refused.push((number, Err(error)));
                 None
             }
         };
-        landings.push(landing);
+        targets.push(target);
     }
     let ended = stream::select_all(by_source.into_values().map(SourceReads::begin))
-        .map(move |(number, end)| (number, landings[number].take().map(|landing| (landing, end))));
+        .map(move |(number, end)| (number, targets[number].take().map(|target| (target, end))));
     let finished = ended
         .ready_chunks(MAX_JOB_READS)
-        .then(of_their_state)
-        .flat_map(|landed| stream::iter(in_jobs(landed)))
+        .then(check_states)
+        .flat_map(|arrived| stream::iter(in_jobs(arrived)))
         .map(finish_together)
         .buffer_unordered(MAX_JOBS);
     stream::iter(refused).chain(finished.flat_map(stream::iter))
@@ -140,7 +140,7 @@ pub(crate) fn read_each(
 /// Reads of one data set, which share their cost.
 struct SourceReads {
     source: Arc<dyn Source>,
-    /// Their numbers in the call.
+    /// Number of each read in the call.
     numbers: Vec<usize>,
     reads: Vec<(ReadRequest, Region)>,
 }
@@ -181,7 +181,7 @@ impl ReadTarget {
     }
 
     /// Returns whether the elements need a conversion.
-    fn is_work(&self) -> bool {
+    fn needs_conversion(&self) -> bool {
         self.reader.is_decoded || self.reader.dataset.array(self.array).is_ok_and(|a| a.dtype.is_swapped())
     }
 }
@@ -192,38 +192,38 @@ type ArrivedRead = (usize, Result<ReadTarget>);
 /// A read that has completed, and its result.
 type EndedRead = (usize, Option<(ReadTarget, Result<()>)>);
 
-/// Returns the results of reads in the state of their connection: elements of other data than those that the connection
-/// was opened with become the error `Stale`, as do errors with that cause. To be called after all reads have completed:
-/// a source may find other data at any time before.
-async fn of_their_state(ended: Vec<EndedRead>) -> Vec<ArrivedRead> {
+/// Checks that the data of completed reads are still those that their connection was opened with; otherwise elements,
+/// and errors with that cause, become the error `Stale`. To be called after the reads have completed, because a source
+/// may find changed data at any time before.
+async fn check_states(ended: Vec<EndedRead>) -> Vec<ArrivedRead> {
     let mut states: BTreeMap<usize, Result<()>> = BTreeMap::new();
-    let mut landed = Vec::with_capacity(ended.len());
+    let mut arrived = Vec::with_capacity(ended.len());
     for (number, once) in ended {
-        let Some((landing, end)) = once else {
-            landed.push((number, Err(Error::internal("a read ended twice"))));
+        let Some((target, end)) = once else {
+            arrived.push((number, Err(Error::internal("a read ended twice"))));
             continue;
         };
-        let connection = Arc::as_ptr(&landing.reader.dataset).addr();
+        let connection = Arc::as_ptr(&target.reader.dataset).addr();
         let state = match states.get(&connection) {
             Some(state) => state.clone(),
-            None => landing.reader.check_state().await,
+            None => target.reader.check_state().await,
         };
         states.insert(connection, state.clone());
         let end = match state {
             Err(state) if end.is_ok() || state.kind() == ErrorKind::Stale => Err(state),
             _ => end,
         };
-        landed.push((number, landing.reader.stale.note(end).map(|()| landing)));
+        arrived.push((number, target.reader.stale.note(end).map(|()| target)));
     }
-    landed
+    arrived
 }
 
 /// Splits reads that completed together into jobs.
-fn in_jobs(landed: Vec<ArrivedRead>) -> Vec<Vec<ArrivedRead>> {
+fn in_jobs(arrived: Vec<ArrivedRead>) -> Vec<Vec<ArrivedRead>> {
     let mut jobs: Vec<Vec<ArrivedRead>> = Vec::new();
     let mut room_bytes = 0;
-    for one in landed {
-        let size_bytes = one.1.as_ref().map_or(0, |landing| landing.size_bytes);
+    for one in arrived {
+        let size_bytes = one.1.as_ref().map_or(0, |target| target.size_bytes);
         match jobs.last_mut() {
             Some(job) if size_bytes <= room_bytes => {
                 room_bytes -= size_bytes;
@@ -238,15 +238,16 @@ fn in_jobs(landed: Vec<ArrivedRead>) -> Vec<Vec<ArrivedRead>> {
     jobs
 }
 
-/// Converts reads by one job on a storage thread, if needed, because the tasks that drive connections must not be
-/// delayed.
-async fn finish_together(landed: Vec<ArrivedRead>) -> Vec<(usize, Result<Vec<u8>>)> {
-    let finish = |(number, landing): ArrivedRead| (number, landing.and_then(ReadTarget::finish));
-    let mut work = landed.iter().filter_map(|(_, landing)| landing.as_ref().ok()).filter(|l| l.is_work());
-    let Some(priority) = work.next().map(|landing| landing.reader.priority) else {
-        return landed.into_iter().map(finish).collect();
+/// Converts the elements of reads, if needed, in one job on a storage thread: the tasks that drive connections must not
+/// be delayed.
+async fn finish_together(arrived: Vec<ArrivedRead>) -> Vec<(usize, Result<Vec<u8>>)> {
+    let finish = |(number, target): ArrivedRead| (number, target.and_then(ReadTarget::finish));
+    let mut work =
+        arrived.iter().filter_map(|(_, target)| target.as_ref().ok()).filter(|l| l.needs_conversion());
+    let Some(priority) = work.next().map(|target| target.reader.priority) else {
+        return arrived.into_iter().map(finish).collect();
     };
-    let numbers: Vec<usize> = landed.iter().map(|(number, _)| *number).collect();
-    let finished = on_pool(priority, move |_| Ok(landed.into_iter().map(finish).collect())).await;
+    let numbers: Vec<usize> = arrived.iter().map(|(number, _)| *number).collect();
+    let finished = on_pool(priority, move |_| Ok(arrived.into_iter().map(finish).collect())).await;
     finished.unwrap_or_else(|error| numbers.into_iter().map(|number| (number, Err(error.clone()))).collect())
 }

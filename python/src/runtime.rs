@@ -1,4 +1,4 @@
-//! The threads behind the module: one tokio runtime per process, and blocking waits that Ctrl-C interrupts.
+//! The tokio runtime of the process, and blocking waits that Ctrl-C interrupts.
 
 use std::future::Future;
 use std::sync::OnceLock;
@@ -48,14 +48,14 @@ pub(crate) fn wait<T: Send + 'static>(
     wait_and(py, work, || Ok(()))
 }
 
-/// Waits as [`wait`] does, and calls `look` periodically, with Python's lock.
+/// Waits as [`wait`] does, and calls `periodic` at intervals, with Python's lock.
 ///
 /// # Errors
-/// The errors of `work` and `look`, or the exception that the signal's handler raised.
+/// The errors of `work` and `periodic`, or the exception that the signal's handler raised.
 pub(crate) fn wait_and<T: Send + 'static>(
     py: Python<'_>,
     work: impl Future<Output = Result<T>> + Send + 'static,
-    look: impl Fn() -> PyResult<()>,
+    periodic: impl Fn() -> PyResult<()>,
 ) -> PyResult<T> {
     let runtime = runtime().map_err(|e| crate::errors::raise(py, &e))?;
     let mut task = runtime.spawn(work);
@@ -70,7 +70,7 @@ pub(crate) fn wait_and<T: Send + 'static>(
                 return Err(crate::errors::raise(py, &error));
             }
             Err(_) => {
-                if let Err(signal) = py.check_signals().and_then(|()| look()) {
+                if let Err(signal) = py.check_signals().and_then(|()| periodic()) {
                     task.abort();
                     return Err(signal);
                 }

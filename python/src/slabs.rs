@@ -13,7 +13,7 @@ use stream::{decode_slabs, encode_slabs};
 use crate::errors::raise;
 use crate::picture::PixelFormat;
 
-/// A set of slabs, with its facts for Python as JSON and bytes.
+/// A set of slabs.
 #[pyclass(frozen)]
 pub(crate) struct Slabs(pub(crate) Set);
 
@@ -37,8 +37,8 @@ impl Slabs {
         Ok(PyBytes::new(py, &encoded.1))
     }
 
-    /// Everything but the texels: camera, size, guard, the picture's camera, normal, borders, and the rectangle of each
-    /// slab.
+    /// Returns as JSON everything except the texels: camera, size, guard, the picture's camera, normal, borders, and
+    /// the rectangle of each slab.
     fn facts(&self, py: Python<'_>) -> PyResult<String> {
         let Set { camera, size, guard, normal, borders, slabs, .. } = &self.0;
         let rects: Vec<_> =
@@ -49,7 +49,7 @@ impl Slabs {
         serde_json::to_string(&facts).map_err(|e| raise(py, &Error::internal(format!("facts of slabs: {e}"))))
     }
 
-    /// Texels of one slab, as [`render::Slab::rgba`].
+    /// Returns the texels of one slab, as [`render::Slab::rgba`].
     fn texels<'py>(&self, py: Python<'py>, slab: usize) -> PyResult<Bound<'py, PyArray1<u8>>> {
         let texels = self.0.slabs.get(slab).map(|slab| slab.rgba.as_slice());
         let texels = texels.ok_or_else(|| {
