@@ -48,7 +48,7 @@ class ViewOptions(TypedDict, total=False):
     `True` is 1/30; each picture is half as wide as `size` says."""
 
 
-# Former names of keywords, which are still taken.
+# Former names of keywords, which are still accepted.
 FORMER_KEYWORDS: dict[str, str] = {"colour_by": "color_by"}
 
 # The keywords for the documentation of functions.

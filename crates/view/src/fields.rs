@@ -18,7 +18,7 @@ pub(crate) const MAX_WORLD: f64 = 1e15;
 pub(crate) const MIN_FOV_RAD: f64 = 1e-6;
 /// Largest vertical opening angle of a camera, radians.
 pub(crate) const MAX_FOV_RAD: f64 = std::f64::consts::PI - 1e-3;
-/// Largest distance of the eyes of a stereo pair, as a share of the distance to the camera's target.
+/// Maximum distance of the eyes of a stereo pair, as a fraction of their distance to the camera's target.
 pub const MAX_PARALLAX: f64 = 0.5;
 
 /// Fields of a view except its version `v`, in the order in which they are written.

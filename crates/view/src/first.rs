@@ -17,7 +17,7 @@ use crate::view::{sides, thick_sides};
 /// Shortest side of a volume; a shorter one is taken for the columns of a table.
 const LEAST_SIDE: u64 = 5;
 
-/// Most arrays that an error message names.
+/// Maximum number of arrays that an error message names.
 const MOST_NAMED: usize = 8;
 
 /// Attributes that name coordinates, bounds of cells and their measures (CF conventions, sections 5 and 7), or the table of grids.

@@ -4,7 +4,7 @@ use array::{ArrayInfo, Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Most slices of a view.
+/// Maximum number of slices of a view.
 pub const MAX_SLICES: usize = 16;
 
 /// Axis of the volume that an array is drawn as.

@@ -4,7 +4,7 @@ use array::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Most isosurfaces of a view.
+/// Maximum number of isosurfaces of a view.
 pub const MAX_SURFACES: usize = 20;
 
 /// Isosurface: all positions at which the volume has one value.

@@ -8,7 +8,7 @@ use array::{Error, Meaning, Padding, Result, ValueSample};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Most points of an opacity curve.
+/// Maximum number of points of an opacity curve.
 pub const MAX_OPACITY_POINTS: usize = 256;
 /// Longest name of a color map, bytes.
 const MAX_MAP_BYTES: usize = 64;

@@ -1,4 +1,4 @@
-//! Saving the picture: what is asked of the node, and what a person is told meanwhile.
+//! Saving the picture: requests to the node, and messages for the user.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
@@ -50,7 +50,7 @@ function take(connection: ConnectionState): void {
   }).take();
 }
 
-it("a picture that is not exact is asked for, and the wait is announced", () => {
+it("an exact picture is requested if the shown one is not, and a message announces the wait", () => {
   take({ kind: "open", isSilent: false });
   expect([stills, saved]).toEqual([1, 0]);
   expect(said).toEqual(["Waiting for an exact picture to save"]);
@@ -58,7 +58,7 @@ it("a picture that is not exact is asked for, and the wait is announced", () => 
   expect(saved).toBe(1);
 });
 
-it("without a connection the picture shown is saved at once", () => {
+it("without a connection the picture on the screen is saved at once", () => {
   take({ kind: "waiting", reason: "", untilMillis: 0 });
   expect([stills, saved]).toEqual([0, 1]);
 });

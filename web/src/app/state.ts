@@ -58,7 +58,7 @@ export interface State {
   readonly screen: PixelSize;
   readonly colormaps: ReadonlyMap<string, Colormap>;
   readonly participants: readonly Participant[];
-  /** Servers that the node reads from, where there are several. */
+  /** Servers that the node reads from, if there are several. */
   readonly servers: readonly Server[];
   readonly you: number;
   readonly role: string;

@@ -3,7 +3,7 @@
 import type { Severity } from "../session/messages.ts";
 import type { Toast } from "./state.ts";
 
-/** Most messages on the screen at once. */
+/** Maximum number of messages on the screen. */
 export const MAX_TOASTS = 3;
 /** Time for which a message is shown. */
 const TOAST_MILLIS = 6000;

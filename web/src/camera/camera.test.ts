@@ -1,4 +1,4 @@
-//! Camera moves: what must stay stays, what must follow the pointer follows it.
+//! Camera moves: fixed points stay in place, and dragged points follow the pointer.
 
 import { describe, expect, it } from "vitest";
 
@@ -46,7 +46,7 @@ function project(camera: Camera, point: Vec3): [number, number] {
 }
 
 describe("basis", () => {
-  it("is orthonormal and right-handed, even where up lies along the sight", () => {
+  it("is orthonormal and right-handed, even if up is parallel to the viewing direction", () => {
     for (const up of [
       [0, 0, 1],
       [0.3, -1, 2],
@@ -72,13 +72,13 @@ describe("orbit", () => {
     expect(distance(moved)).toBeCloseTo(distance(CAMERA), 9);
   });
 
-  it("comes back after a full turn and by the opposite drag", () => {
+  it("returns after a full turn and after the opposite drag", () => {
     expectNear(turn(CAMERA, 2 * Math.PI, 0).eye, CAMERA.eye);
     expectNear(orbit(orbit(CAMERA, 90, 0, SIZE), -90, 0, SIZE).eye, CAMERA.eye);
     expectNear(orbit(orbit(CAMERA, 0, 90, SIZE), 0, -90, SIZE).eye, CAMERA.eye);
   });
 
-  it("carries what is in front along with the pointer", () => {
+  it("moves points in front with the pointer", () => {
     const { forward } = basis(CAMERA);
     const front = sub(CAMERA.target, scale(forward, 2));
     const [x, y] = project(orbit(CAMERA, 20, 0, SIZE), front);
@@ -121,7 +121,7 @@ describe("zoom", () => {
     expect(y).toBeCloseTo(-80, 6);
   });
 
-  it("stays within bounds however long one turns the wheel", () => {
+  it("stays within bounds after any number of wheel events", () => {
     let [near, far] = [CAMERA, CAMERA];
     for (let i = 0; i < 500; i++)
       [near, far] = [zoom(near, 0.8, DIAGONAL, SIZE), zoom(far, 1.25, DIAGONAL, SIZE)];
@@ -162,13 +162,13 @@ describe("fit", () => {
 });
 
 describe("home", () => {
-  it("looks at what is flat from its broad side", () => {
+  it("looks at flat data from their broad side", () => {
     expect(home([360, 180, 1])).toEqual({ forward: [0, 0, -1], up: [0, 1, 0] });
     expect(home([10, 1, 10]).forward).toEqual([0, 1, 0]);
     expect(home([1, 10, 10]).forward).toEqual([-1, 0, 0]);
   });
 
-  it("looks at a volume, and at what is only long, from the front, right and above", () => {
+  it("looks at volumes and elongated data from the front, right and above", () => {
     expect(home([10, 10, 2])).toEqual({ forward: HOME_FORWARD, up: [0, 0, 1] });
     expect(home([100, 1, 1]).forward).toEqual(HOME_FORWARD);
   });
@@ -184,7 +184,7 @@ describe("widened", () => {
 });
 
 describe("keys of a control that has the focus", () => {
-  it("are those that it uses; all others are commands", () => {
+  it("are handled by the control; all others are commands", () => {
     const commands = (control: Parameters<typeof usesKey>[0]) =>
       ["r", "1", " ", "ArrowUp", "Home", "?"].filter((key) => !usesKey(control, key)).join(" ");
     expect(commands("none")).toBe("r 1   ArrowUp Home ?");

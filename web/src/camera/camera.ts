@@ -154,7 +154,7 @@ export const HOME_FORWARD: Vec3 = [-0.45, 0.8, -0.4];
 /** Factor: a flat volume is more than so many times thinner than it is broad. */
 const FLAT = 8;
 
-/** Direction of sight and up of `reset`, the node's own first look: at what is flat straight from its broad side. */
+/** Viewing direction and up vector of `reset`, as in the node's first view: flat data are seen from their broad side. */
 export function home([x, y, z]: Vec3): { readonly forward: Vec3; readonly up: Vec3 } {
   const isFlat = (side: number, a: number, b: number) => side * FLAT < Math.min(a, b);
   if (isFlat(z, x, y)) return { forward: [0, 0, -1], up: [0, 1, 0] };

@@ -12,7 +12,7 @@ export function cross(a: Vec3, b: Vec3): Vec3 {
   return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
 }
 
-/** Vector of length one in the direction of `a`; `otherwise` where `a` has no direction. */
+/** Vector of length one in the direction of `a`; `otherwise` if `a` is zero. */
 export function normalize(a: Vec3, otherwise: Vec3 = [0, 0, 1]): Vec3 {
   const size = length(a);
   return size > 0 && Number.isFinite(size) ? scale(a, 1 / size) : otherwise;

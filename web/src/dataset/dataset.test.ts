@@ -34,7 +34,7 @@ const [rho] = parsed.arrays;
 if (!rho) throw new Error("expected an array");
 
 describe("description", () => {
-  it("gives arrays by name, without minding slashes, and the first that can be drawn", () => {
+  it("finds arrays by name, ignoring outer slashes, and the first that can be drawn", () => {
     expect(findArray(parsed, "/speed")?.number).toBe(1);
     expect(findArray(parsed, "")?.name).toBe("rho");
     expect(findArray(parsed, "gone")).toBeNull();
@@ -48,7 +48,7 @@ describe("description", () => {
   });
   const parse = (...arrays: Json[]) => parseDataset({ arrays });
 
-  it("counts in the axes on which an array is drawn, and tells the shape of the file", () => {
+  it("uses the axes on which an array is drawn, and has the shape in the file", () => {
     const described = parse(of(["z", "y", "x"], [14, 5, 6], "t"), of(["y", "x"], [5, 6], "map"));
     const drawn = parseDrawn([
       { ...of(["z", "y", "x"], [1037, 5, 6], "t"), notes: ["even"], world_units: "km" },
@@ -67,7 +67,7 @@ describe("description", () => {
     expect(() => parseDrawn({})).toThrow("list of arrays");
   });
 
-  it("adds the arrays that only the node has: images in their colors", () => {
+  it("adds arrays that only the node has: color images", () => {
     const described = parse(of(["y", "x", "channel"], [5, 6, 3], "photo"));
     const colors = { ...of(["y", "x"], [5, 6], "photo (color)"), dtype: "<u4", meaning: "colors" };
     const { arrays } = asDrawn(described, parseDrawn([colors]));
@@ -79,7 +79,7 @@ describe("description", () => {
     expect(arrays.map(formatElements)).toEqual(["", "colors"]);
   });
 
-  it("takes planes for drawable as the node does, and volumes first", () => {
+  it("treats planes as drawable, as the node does, and prefers volumes", () => {
     const map = of(["time", "y", "x"], [12, 90, 180], "map");
     const rows = of(["other", "other"], [40, 50], "rows");
     const step = of(["time"], [1], "step");
@@ -90,7 +90,7 @@ describe("description", () => {
     expect(findArray(parse(step, map), "")?.name).toBe("map");
   });
 
-  it("of an array without axes of space lies where its last axes lie", () => {
+  it("places an array without spatial axes by its last axes", () => {
     const [rows] = parse(of(["other", "other"], [40, 50], "rows")).arrays;
     expect(rows && worldBox(rows)?.extent).toEqual([50, 40, 1]);
   });
@@ -108,13 +108,13 @@ describe("description", () => {
     expect(free(["time", "other", "other", "other"], [9, 5, 6, 7])).toEqual([["time 9"], 9]);
   });
 
-  it("knows what is one layer", () => {
+  it("recognizes arrays of one layer", () => {
     const photo = of(["y", "x", "channel"], [5, 6, 3], "photo");
     const { arrays } = parse(photo, of(["z", "y", "x"], [2, 5, 6], "two"), of(["x"], [6], "line"));
     expect(arrays.map(isOneLayer)).toEqual([true, false, true]);
   });
 
-  it("names channels where the file names all of them", () => {
+  it("names channels if the file names all of them", () => {
     const cells = of(["channel", "y", "x"], [3, 5, 6], "cells");
     const named = (channels: Json) =>
       parse({ ...cells, attributes: { channels } }).arrays.flatMap((array) =>
@@ -125,7 +125,7 @@ describe("description", () => {
       expect(named(other)).toEqual([""]);
   });
 
-  it("says which arrays can give the colors of which: those of the same places, at all times and positions", () => {
+  it("lists the arrays that can color another array: those on the same voxels, at all times and positions", () => {
     const rho = of(["time", "z", "y", "x"], [5, 2, 3, 4], "rho");
     const mask = of(["z", "y", "x"], [2, 3, 4], "mask");
     const cells = of(["time", "channel", "z", "y", "x"], [5, 3, 2, 3, 4], "cells");
@@ -153,7 +153,7 @@ describe("description", () => {
     expect(fitting("other")).toEqual([]);
   });
 
-  it("that is damaged says where", () => {
+  it("that is malformed causes an error with the place", () => {
     expect(() => parseDataset({ arrays: 3 })).toThrow("description");
     expect(() => parseDataset({ arrays: [{ name: "u", axes: [{}], levels: [{ shape: [1, 2] }] }] })).toThrow(
       "`u`",
@@ -161,7 +161,7 @@ describe("description", () => {
     expect(() => parseDataset({ arrays: [{ name: "u", axes: [], levels: [] }] })).toThrow("a level");
   });
 
-  it("is thick along the axes of the world that it has several voxels along", () => {
+  it("is thick along the world axes along which it has several voxels", () => {
     const flat = of(["z", "y", "x"], [1, 5, 6], "flat");
     const thick = (rows: number[][]) =>
       parse({ ...flat, levels: [{ shape: [1, 5, 6], world_from_voxel: rows }] }).arrays.map(isThick);
@@ -181,7 +181,7 @@ describe("description", () => {
     expect(isThick(rho)).toEqual([true, true, true]);
   });
 
-  it("lies where its voxels lie, outer halves included", () => {
+  it("covers all voxels, including the outer halves of the outermost ones", () => {
     const box = worldBox(rho);
     expect(box?.center).toEqual([95.5, 79.5, 63.5]);
     expect(box?.diagonal).toBeCloseTo(Math.hypot(192, 160, 128), 9);
@@ -284,7 +284,7 @@ describe("statistics", () => {
     expect(statsRanges(rho, 0, 9999, {})[0]).toEqual({ start: 23, count: 1, step: 1 });
   });
 
-  it("are of all that is drawn, also of a line in time", () => {
+  it("cover everything that is drawn, also a series in time", () => {
     const axes = [{ name: "time", kind: "time" }];
     const line = parseDataset({ arrays: [{ name: "time", axes, levels: [{ shape: [12] }] }] }).arrays[0];
     if (!line) throw new Error("expected an array");
@@ -292,7 +292,7 @@ describe("statistics", () => {
     expect(positionKey(line, { time: 3, at: {} })).toBe(positionKey(line, { time: 4, at: {} }));
   });
 
-  it("belong to one step of time and one channel", () => {
+  it("belong to one time step and one channel", () => {
     const key = (time: number, at: Record<string, number>) => positionKey(rho, { time, at });
     expect(key(3, {})).not.toBe(key(4, {}));
     expect(key(3, {})).toBe(key(3, { x: 5 }));
@@ -306,7 +306,7 @@ describe("statistics", () => {
     expect(positionKey(channels, { time: 0, at: {} })).toBe(positionKey(channels, { time: 9, at: { c: 0 } }));
   });
 
-  it("that are damaged are turned down", () => {
+  it("that are malformed are rejected", () => {
     expect(() => parseStats({ histogram: { low: 0, high: 1, counts: [1.5] } })).toThrow("whole counts");
     expect(() => parseStats({})).toThrow("histogram");
   });

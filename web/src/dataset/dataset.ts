@@ -27,7 +27,7 @@ export interface Level {
   readonly worldFromVoxel: Affine;
 }
 
-/** Meaning of values that a person can select. */
+/** Meaning of values that the user can select. */
 export type SelectableMeaning = "intensity" | "labels";
 
 export interface ArrayInfo {
@@ -43,10 +43,10 @@ export interface ArrayInfo {
   readonly title: string;
   /** `standard` unless the file says otherwise. */
   readonly calendar: string;
-  /** Names along the axis of channels; empty where the file does not name all. */
+  /** Names along the axis of channels; empty if the file does not name all. */
   readonly channels: readonly string[];
   readonly levels: readonly Level[];
-  /** Levels in the file, where `levels` are those of an even grid that the array is drawn on. */
+  /** Levels in the file, if `levels` are those of a regular grid on which the array is drawn. */
   readonly fileLevels: readonly Level[];
   /** True for a field of an adaptive mesh, whose grids can be drawn. */
   readonly hasGrids: boolean;
@@ -69,7 +69,7 @@ export interface Dataset {
   readonly warnings: readonly string[];
 }
 
-/** Most arrays that the page lists; the rest can be named in a link. */
+/** Maximum number of arrays that the page lists; the others can be named in a link. */
 const MAX_ARRAYS = 10_000;
 const MAX_LEVELS = 64;
 const MEANINGS: readonly ArrayInfo["meaning"][] = ["intensity", "labels", "text", "colors"];
@@ -115,7 +115,7 @@ export function isContinuous(array: ArrayInfo): boolean {
   return array.meaning === "intensity";
 }
 
-/** The array with this name; for the empty name the first volume, or the first plane where there is none. */
+/** The array with this name; for the empty name the first volume, or the first plane if there is none. */
 export function findArray(dataset: Dataset, name: string): ArrayInfo | null {
   const trim = (text: string) => text.replace(/^\/+|\/+$/g, "");
   if (trim(name) !== "") return dataset.arrays.find((array) => trim(array.name) === trim(name)) ?? null;
@@ -157,7 +157,7 @@ export function isDrawn(array: ArrayInfo, axis: number): boolean {
   return axis >= array.axes.length - 3 && axis < array.axes.length;
 }
 
-/** Number of steps of time that can be chosen; 0 where there is no axis of time, or the array is drawn along it. */
+/** Number of time steps that can be chosen; 0 if there is no time axis, or the array is drawn along it. */
 export function timeSteps(array: ArrayInfo): number {
   const axis = array.axes.findIndex(({ kind }) => kind === "time");
   return axis < 0 || isDrawn(array, axis) ? 0 : (array.levels[0]?.shape[axis] ?? 0);

@@ -33,7 +33,7 @@ const GRAINS: readonly number[] = [1, 1e3, 1e6, 1e9, 60e9];
 /** Calendars in which a browser's dates are right (for the years since 1582). */
 const GREGORIAN: readonly string[] = ["standard", "gregorian", "proleptic_gregorian"];
 
-/** The coordinate of sample `index`; NaN where the file gives none. */
+/** Coordinate of sample `index`; NaN if the file has none. */
 export function coordinateAt(axis: Axis, index: number): number {
   const { coordinates } = axis;
   if (coordinates.kind === "regular") return coordinates.origin + index * coordinates.step;
@@ -41,7 +41,7 @@ export function coordinateAt(axis: Axis, index: number): number {
 }
 
 /**
- * Position of sample `index`, for people: one of the names of `channels`, a date for CF times, else a number with its units;
+ * Position of sample `index`, for display: one of the names of `channels`, a date for CF times, else a number with its units;
  * empty if unknown.
  */
 export function positionLabel(
@@ -60,7 +60,7 @@ export function positionLabel(
   return axis.units === "" ? formatNumber(value) : `${formatNumber(value)} ${formatUnits(axis.units)}`;
 }
 
-/** Least distance of samples that follow each other, in the axis's units; 0 where it is not known. */
+/** Minimum distance of successive samples, in the axis's units; 0 if unknown. */
 function leastStep({ coordinates }: Axis): number {
   if (coordinates.kind === "regular") return Math.abs(coordinates.step);
   if (coordinates.kind === "index") return 0;
@@ -108,7 +108,7 @@ export function cfDate(value: number, units: string, step = 0): string | null {
   return time === "00:00" ? text.slice(0, 10) : `${text.slice(0, 10)} ${time}`;
 }
 
-/** Nanoseconds to which a moment is rounded: what a number of its size can tell apart, and at most a hundredth of the step. */
+/** Precision to which a time is rounded, in nanoseconds: that of a double of its size, and at most a hundredth of the step. */
 function grainOf(moment: number, step: number): number {
   const fine = GRAINS.find((grain) => grain > Math.abs(moment) * Number.EPSILON * 1e9) ?? 1e9;
   const coarse = GRAINS.findLast((grain) => grain <= step * 1e7) ?? 1;
@@ -123,7 +123,7 @@ function secondsText(nanoseconds: number): string {
   return `:${String(Math.floor(nanoseconds / 1e9)).padStart(2, "0")}${digits === "" ? "" : `.${digits}`}`;
 }
 
-/** The calendar of a time axis: that of the array that holds its coordinates, where there is one. */
+/** Calendar of a time axis: that of the array with its coordinates, if there is one. */
 export function calendarOf(dataset: Dataset, array: ArrayInfo, axis: Axis): string {
   return dataset.arrays.find((other) => other.name === axis.name)?.calendar ?? array.calendar;
 }
@@ -133,7 +133,7 @@ export function formatShape(shape: readonly number[]): string {
   return shape.length === 0 ? "scalar" : shape.map(String).join(" × ");
 }
 
-/** Short and unambiguous: at most five significant digits, exponent where long. */
+/** Formats a number in at most five significant digits, with an exponent if it would be long. */
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "no value" : String(value);
   const size = Math.abs(value);

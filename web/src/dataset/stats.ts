@@ -22,7 +22,7 @@ export interface Stats {
 /** Number of bins requested: about one per two pixels of the editor. */
 export const HISTOGRAM_BINS = 128;
 const MAX_BINS = 65_535;
-/** Most elements that a histogram reads; beyond, a coarser level is taken. */
+/** Maximum number of elements that a histogram reads; for more, a coarser level is used. */
 const MAX_ELEMENTS = 1 << 22;
 
 /** Throws an `Error` that names what is wrong. */

@@ -9,7 +9,7 @@ export interface PixelSize {
 
 /** Largest side of a picture, pixels: the node's limit, a little more than a 4K screen has. */
 export const MAX_SIDE = 4096;
-/** Most pixels of a picture: the node's limit. */
+/** Maximum number of pixels of a picture, a limit of the node. */
 export const MAX_PIXELS = 8 << 20;
 const MIN_SIDE = 16;
 
@@ -19,7 +19,7 @@ export function screenSize(width: number, height: number, devicePixelRatio: numb
   return { width: side(width), height: side(height) };
 }
 
-/** Size of the picture to ask for: the screen's pixels, scaled down evenly where these exceed the node's limits. */
+/** Size of the picture to request: the screen's pixels, scaled down evenly where these exceed the node's limits. */
 export function pictureSize(screen: PixelSize): PixelSize {
   const { width, height } = screen;
   const bySide = MAX_SIDE / Math.max(width, height);

@@ -18,7 +18,7 @@ export interface Fidelity {
   readonly state: FidelityState;
   readonly exact: boolean;
   readonly levelsMade: readonly [done: number, total: number] | null;
-  /** One sentence for people. */
+  /** Message for users, one sentence. */
   readonly text: string;
 }
 

@@ -22,7 +22,7 @@ export class NoteQueue {
   }
 }
 
-/** Note that says what both say: a note of the view has only the fields that changed, and `shown` includes all older frames. */
+/** Merges two notes of a kind: a note of the view has only the fields that changed, and `shown` includes all older frames. */
 function merged(older: Note, newer: Note): Note {
   if (older.kind === "view" && newer.kind === "view") {
     return { ...newer, view: { ...older.view, ...newer.view } };

@@ -14,7 +14,7 @@ export interface Server {
   readonly deliveredBytes: number;
 }
 
-/** Most servers shown; a node reads from at most 32, except for catalogues of many data sets. */
+/** Maximum number of servers shown; a node reads from at most 32, except for catalogues of many data sets. */
 const MAX_SERVERS = 256;
 
 /** Reads an item's body. Throws an `Error` that names what is wrong. */

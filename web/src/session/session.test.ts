@@ -31,7 +31,7 @@ describe("own changes", () => {
     expect(views.takeNote()).toBeNull();
   });
 
-  it("make the picture current again only once a frame shows them", () => {
+  it("make the picture current only after a frame shows them", () => {
     const views = joined();
     expect(views.isCurrent(0)).toBe(true);
     views.change({ time: 1 }, true);
@@ -52,7 +52,7 @@ describe("own changes", () => {
 });
 
 describe("changes by the node", () => {
-  it("are taken over, except where a newer own change is not seen yet", () => {
+  it("are applied, except to fields with a newer own change that the node has not seen yet", () => {
     const views = joined();
     views.change({ time: 3 }, false);
     views.takeNote();
@@ -62,7 +62,7 @@ describe("changes by the node", () => {
     expect(views.view.time).toBe(9);
   });
 
-  it("do not touch what waits to be sent, and numbers go on from theirs", () => {
+  it("do not change fields that wait to be sent, and numbering continues after theirs", () => {
     const views = joined();
     views.change({ level: 2 }, false);
     views.incoming(70_000, { v: 1, level: null });
@@ -70,7 +70,7 @@ describe("changes by the node", () => {
     expect(views.takeNote()).toMatchObject({ seq: 70_000 + SEQ_STEP });
   });
 
-  it("begin anew with a connection", () => {
+  it("start again with a new connection", () => {
     const views = joined();
     views.change({ time: 3 }, false);
     views.takeNote();
@@ -97,14 +97,14 @@ describe("notes that wait", () => {
 });
 
 describe("items", () => {
-  it("that are wrong say what was expected", () => {
+  it("that are malformed cause an error with the expected value", () => {
     expect(() => parseItem(bytes([1]))).toThrow("an item of the session");
     expect(() => parseItem(bytes({ kind: "frame", codec: "gif" }))).toThrow("jpeg or png");
     expect(() => parseItem(bytes({ kind: "truth", truth: { state: "tired" } }))).toThrow("tired");
     expect(() => parseItem(bytes({ kind: "view", seq: -1 }))).toThrow("`seq`");
   });
 
-  it("say where no level covers everything", () => {
+  it("report positions without a complete level", () => {
     const truth = { level_wanted: 0, blocks_present: 1, blocks_total: 25, state: "loading" };
     const shown = (level: number | null) => {
       const item = parseItem(bytes({ kind: "truth", truth: { ...truth, level_shown: level } }));
@@ -114,13 +114,13 @@ describe("items", () => {
     expect(() => parseItem(bytes({ kind: "truth", truth }))).toThrow("`level_shown`");
   });
 
-  it("of a newer node are passed over", () => {
+  it("of a newer node are ignored", () => {
     expect(parseItem(bytes({ kind: "cursor", at: [1, 2, 3] }))).toEqual({ kind: "unknown" });
   });
 });
 
 describe("waiting", () => {
-  it("grows, is bounded, and is spread", () => {
+  it("grows, is bounded, and is randomized", () => {
     const waits = Array.from({ length: 40 }, (_, attempt) => backoffMillis(attempt, 1));
     expect(waits[0]).toBe(500);
     expect(waits).toEqual([...waits].sort((a, b) => a - b));
@@ -130,7 +130,7 @@ describe("waiting", () => {
 });
 
 describe("playing", () => {
-  it("waits for the picture and goes round", () => {
+  it("waits for the picture and loops", () => {
     expect(nextStepMillis(1000, false)).toBe(Infinity);
     expect(nextStepMillis(1000, true)).toBe(1000 + STEP_MILLIS);
     expect([nextTime(0, 3), nextTime(2, 3), nextTime(0, 0)]).toEqual([1, 0, 0]);
@@ -138,7 +138,7 @@ describe("playing", () => {
 });
 
 describe("token", () => {
-  it("is kept per page and missing storage is no failure", () => {
+  it("is kept per page, and missing storage causes no error", () => {
     const map = new Map<string, string>();
     const store = {
       getItem: (k: string) => map.get(k) ?? null,
@@ -155,7 +155,7 @@ describe("token", () => {
 });
 
 describe("size of the picture", () => {
-  it("is the screen's pixels, to 4K", () => {
+  it("is that of the screen, up to 4K", () => {
     expect(screenSize(1280, 800, 1)).toEqual({ width: 1280, height: 800 });
     expect(screenSize(390, 844, 2)).toEqual({ width: 780, height: 1688 });
     expect(screenSize(0, 0, 1)).toEqual({ width: 16, height: 16 });
@@ -175,8 +175,8 @@ describe("size of the picture", () => {
   });
 });
 
-describe("what is said of values", () => {
-  it("is read with the place that it is about", () => {
+describe("notes about values", () => {
+  it("are read with their position", () => {
     const note = "7 % of the values are above the range of colors.";
     const item = { kind: "values", array: "rho", time: 2, at: { channel: 1, wrong: "x" }, values: { note } };
     const values = { array: "rho", time: 2, at: { channel: 1 }, note };

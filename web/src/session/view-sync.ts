@@ -36,7 +36,7 @@ export class ViewSync {
     return this.#alteredSeq;
   }
 
-  /** Starts with the view of a new connection; then sends again what was chosen here or in the link. */
+  /** Starts with the view of a new connection; then sends the fields again that the user or the link has chosen. */
   joined(view: Json, wanted: ViewPatch): void {
     this.#seq = 0;
     this.#alteredSeq = 0;

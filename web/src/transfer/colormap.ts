@@ -3,7 +3,7 @@
 import { isObject, type Json } from "../json.ts";
 
 const ENTRIES = 256;
-/** Most maps that the page offers. */
+/** Maximum number of maps that the page offers. */
 const MAX_MAPS = 64;
 
 /** 256 colors, three bytes each. */

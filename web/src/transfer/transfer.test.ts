@@ -32,7 +32,7 @@ const TRANSFER: Transfer = {
 };
 
 describe("opacity", () => {
-  it("is linear between points, holds beyond them, and at a step the right side counts", () => {
+  it("is linear between points, constant beyond them, and continuous from the right at a step", () => {
     expect([-5, 0, 25, 75, 100, 500].map((v) => opacityAt(TRANSFER.opacity, v))).toEqual([
       0, 0, 0.25, 0.75, 1, 1,
     ]);
@@ -59,13 +59,13 @@ describe("points", () => {
     expect(movePoint(TRANSFER, 9, 1, 1)).toBe(TRANSFER);
   });
 
-  it("are nudged on the scale of the editor", () => {
+  it("are moved by steps on the scale of the editor", () => {
     expect(nudgePoint(TRANSFER, 2, -10, -0.5).opacity[2]).toEqual([90, 0.25]);
     expect(nudgePoint(TRANSFER, 1, 0, -5).opacity[1]).toEqual([50, 0]);
     expect(nudgePoint(TRANSFER, 7, 0, 1)).toBe(TRANSFER);
   });
 
-  it("are added where they belong, up to a limit", () => {
+  it("are inserted in order, up to a limit", () => {
     const { transfer, index } = addPoint(TRANSFER, 70, 0.1);
     expect(index).toBe(2);
     expect(transfer.opacity.map((point) => point[0])).toEqual([0, 50, 70, 100]);
@@ -93,7 +93,7 @@ describe("points", () => {
 });
 
 describe("range", () => {
-  it("never turns inside out", () => {
+  it("always has its minimum below its maximum", () => {
     expect(moveRange(TRANSFER, "low", 500, 100).range).toEqual([99.9, 100]);
     expect(moveRange(TRANSFER, "high", -500, 100).range).toEqual([0, 0.1]);
     expect(moveRange(TRANSFER, "low", -20, 100).range).toEqual([-20, 100]);
@@ -137,9 +137,9 @@ describe("presets", () => {
   );
 });
 
-describe("what can be seen", () => {
+describe("visible values", () => {
   const histogram = { low: 0, high: 100, counts: [5, 0, 0, 0, 0, 0, 0, 0, 0, 0] };
-  it("depends on the values that occur", () => {
+  it("depend on the values that occur", () => {
     const high: Transfer = {
       ...TRANSFER,
       opacity: [
@@ -179,7 +179,7 @@ describe("what can be seen", () => {
 });
 
 describe("scale", () => {
-  it("goes there and back", () => {
+  it("has an inverse", () => {
     const domain = domainOf([10, 20], { low: -5, high: 12 });
     expect(domain).toEqual({ low: -5, high: 20 });
     expect(valueAt(domain, fractionOf(domain, 7))).toBeCloseTo(7, 12);
@@ -197,7 +197,7 @@ describe("scale", () => {
 });
 
 describe("color maps", () => {
-  it("are read from base64, the damaged left out", () => {
+  it("are read from base64, except malformed ones", () => {
     const table = Uint8Array.from({ length: 768 }, (_, i) => i % 256);
     const maps = parseColormaps({
       good: Buffer.from(table).toString("base64"),

@@ -43,7 +43,7 @@ function sliderOf(control: FieldControl & { kind: "slider" }, actions: Actions):
   input.addEventListener("change", actions.rest);
   const element = el("label", { class: "slider", title }, label, input);
   const show = (view: View) => {
-    // What a person is moving is left alone.
+    // A control that the user is moving is not changed.
     if (document.activeElement !== input || !input.matches(":active")) input.value = String(view[field]);
   };
   return { field, element, show };

@@ -77,7 +77,7 @@ function levelText(fidelity: Fidelity): string {
   const name = (level: number) => (level === 0 ? "full resolution" : `level ${level}`);
   if (fidelity.levelShown === null) return `parts missing → ${name(fidelity.levelWanted)}`;
   if (fidelity.levelShown === fidelity.levelWanted) return name(fidelity.levelShown);
-  // Samples have a level number of their own, which is of no use to people.
+  // Samples have a level number of their own, which does not help users.
   if (fidelity.origin === "sampled") return `samples → ${name(fidelity.levelWanted)}`;
   if (fidelity.origin === "corners") return `corners → ${name(fidelity.levelWanted)}`;
   return `level ${fidelity.levelShown} → ${fidelity.levelWanted}`;

@@ -5,7 +5,7 @@ import { isDrawable, type ArrayInfo } from "../dataset/dataset.ts";
 import { formatElements, formatShape, formatUnits } from "../dataset/labels.ts";
 import { el, setOptions, setText } from "./dom.ts";
 
-/** Most notes of an array that are shown; the tooltip has all of them. */
+/** Maximum number of notes of an array that are shown; the tooltip has all of them. */
 const MAX_NOTES = 2;
 
 export function header(actions: Actions): Component {

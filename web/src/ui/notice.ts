@@ -111,7 +111,7 @@ function opened(state: State): Notice | null {
     return { tone: "busy", title: dataset ? `Opening ${dataset.name}` : "Connected", text, action: null };
   }
   const histogram = statsShown(state)?.stats.histogram ?? null;
-  // Without a histogram of this step and channel nothing can be said.
+  // Without a histogram of this step and channel the notice is unknown.
   const isKnown = histogram !== null || state.stats === null;
   if (isKnown && view.transfer && !isAnythingVisible(view.transfer, histogram)) {
     const text = "Every value that occurs is fully transparent. Raise a point of the opacity curve.";

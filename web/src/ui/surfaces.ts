@@ -110,7 +110,7 @@ function row(
   );
 }
 
-/** Updates a row, except the input that a person is editing. */
+/** Updates a row, except the input that the user is editing. */
 function showRow(row: Element, surface: Surface, by: ColorBy | null): void {
   const [color, value, opacity] = row.querySelectorAll("input");
   const show = (input: HTMLInputElement | undefined, text: string) => {

@@ -178,15 +178,15 @@ export type FieldControl =
 
 /** Version of the schema. */
 export const SCHEMA_VERSION = 1;
-/** Most control points of an opacity curve. */
+/** Maximum number of control points of an opacity curve. */
 export const MAX_OPACITY_POINTS = 256;
-/** Most isosurfaces. */
+/** Maximum number of isosurfaces. */
 export const MAX_SURFACES = 20;
-/** Most slices. */
+/** Maximum number of slices. */
 export const MAX_SLICES = 16;
-/** Largest distance of the eyes, as a share of that to what they look at. */
+/** Maximum distance of the eyes, as a fraction of their distance to the camera's target. */
 export const MAX_PARALLAX = 0.5;
-/** Most named positions in `at`. */
+/** Maximum number of named positions in `at`. */
 export const MAX_POSITIONS = 16;
 
 /** Default values of the fields. */

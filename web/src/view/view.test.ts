@@ -1,4 +1,4 @@
-//! Views: read from what others wrote, carried through links.
+//! Views: parsing of JSON by other programs, and links that contain views.
 
 import { readFileSync } from "node:fs";
 
@@ -66,7 +66,7 @@ describe("parse", () => {
     expect(viewToJson(parseView(newer).patch)).toEqual(newer);
   });
 
-  it("reads that the server is to choose the colors by another array", () => {
+  it("reads automatic colors by another array", () => {
     const { patch, warnings } = parseView({ color_by: { array: "temperature" } });
     expect(warnings).toEqual([]);
     expect(patch.color_by).toEqual({ array: "temperature", at: {}, range: null, map: null });
@@ -144,13 +144,13 @@ describe("parse", () => {
 describe("fragment", () => {
   const view: View = { ...EMPTY_VIEW, ...parseView(DOCUMENTED).patch };
 
-  it("carries the whole view there and back", () => {
+  it("encodes and decodes the whole view", () => {
     const { view: read, token } = parseFragment(formatFragment(view, null));
     expect(token).toBeNull();
     expect({ ...EMPTY_VIEW, ...read?.patch }).toEqual(view);
   });
 
-  it("keeps all digits of coordinates: half a millimetre at a northing", () => {
+  it("keeps all digits of coordinates, such as half a millimeter of a northing", () => {
     const eye = [412_345.678_25, 5_412_345.000_5, 12.3] as const;
     const far = { ...view, camera: view.camera && { ...view.camera, eye } };
     expect(parseFragment(formatFragment(far, null)).view?.patch.camera?.eye).toEqual(eye);
@@ -159,13 +159,13 @@ describe("fragment", () => {
     expect(read?.patch.slices).toEqual(slices);
   });
 
-  it("carries any text", () => {
+  it("encodes any text", () => {
     const odd: View = { ...view, array: "größe/日本 &=#" };
     expect(parseFragment(formatFragment(odd, "a&b=c")).view?.patch.array).toBe(odd.array);
     expect(parseFragment(formatFragment(odd, "a&b=c")).token).toBe("a&b=c");
   });
 
-  it("is compact and of letters that survive messages", () => {
+  it("is compact, and consists of characters that messages do not change", () => {
     const text = formatView({
       ...view,
       camera: view.camera && { ...view.camera, eye: [1 / 3, 2 / 3, 1e9 / 7] },

@@ -19,7 +19,7 @@ const BULK = 4;
 const NUMBERED = 8;
 const APART = 16;
 
-/** Most bytes that one token skips or replaces. */
+/** Maximum number of bytes that one token skips or replaces. */
 const MAX_TOKEN = 15;
 /** A shorter progression is written as patches. */
 const LEAST_PROGRESSION = 3;

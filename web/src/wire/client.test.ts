@@ -40,7 +40,7 @@ function item(op: number, bulk: Uint8Array, number = 0): Frame {
 }
 
 describe("handshake", () => {
-  it("says hello first, with the token and credit", () => {
+  it("sends a hello first, with the token and credit", () => {
     const [hello] = take(new WireClient({ token: "secret", program: "web" }));
     expect(hello).toMatchObject({ kind: "hello", token: "secret", credit: BigInt(INITIAL_CREDIT_BYTES) });
   });
@@ -51,14 +51,14 @@ describe("handshake", () => {
     expect(take(client).map((frame) => frame.kind)).toEqual(["hello", "request"]);
   });
 
-  it("ends when refused and says why", () => {
+  it("ends when refused, with the reason", () => {
     const client = new WireClient({ token: "", program: "" });
     const error = { kind: 6, mayRetry: false, message: "no", context: [] };
     expect(give(client, { kind: "refused", error })).toEqual([{ kind: "refused", error }]);
     expect(() => client.request("list", NOTHING, PRIORITY)).toThrow("ended");
   });
 
-  it("accepts nothing before welcome, and no version it does not speak", () => {
+  it("accepts no message before the welcome, and no unknown version", () => {
     const early = new WireClient({ token: "", program: "" });
     expect(() => give(early, { kind: "done", op: 1 })).toThrow("expected welcome");
     const newer = new WireClient({ token: "", program: "" });
@@ -67,7 +67,7 @@ describe("handshake", () => {
 });
 
 describe("items", () => {
-  it("come whole, whatever their chunks and interleaving", () => {
+  it("are assembled from any chunks and interleaving", () => {
     const client = opened();
     const [a, b] = [client.request("a", NOTHING, PRIORITY), client.request("b", NOTHING, PRIORITY)];
     const [first, second] = [Uint8Array.of(1, 2, 3), Uint8Array.of(9, 8)];
@@ -85,7 +85,7 @@ describe("items", () => {
     expect(events[1]).toMatchObject({ op: a, bulk: first });
   });
 
-  it("come in batches too, with the ends of their operations", () => {
+  it("are read from batches too, with the ends of their operations", () => {
     const client = opened();
     const [a, b] = [client.request("a", NOTHING, PRIORITY), client.request("b", NOTHING, PRIORITY)];
     const bulk = Uint8Array.of(1, 2, 3);
@@ -121,7 +121,7 @@ describe("items", () => {
     expect(() => give(start(), chunk(0, new Uint8Array(5)))).toThrow("found more");
   });
 
-  it("with a wrong checksum fail their operation, which is withdrawn; the others go on", () => {
+  it("with a wrong checksum fail their operation, which is cancelled; others continue", () => {
     const client = opened();
     const [a, b] = [client.request("a", NOTHING, PRIORITY), client.request("b", NOTHING, PRIORITY)];
     take(client);
@@ -142,12 +142,12 @@ describe("items", () => {
     expect(give(client, item(b, bulk), chunk(b))).toMatchObject([{ kind: "item", op: b }]);
   });
 
-  it("of operations that never were are a broken peer; ends of those that ended are not", () => {
+  it("of unknown operations are a protocol error; ends of completed operations are not", () => {
     expect(() => give(opened(), item(7, Uint8Array.of(1)))).toThrow("operation 7");
     expect(give(opened(), { kind: "done", op: 7 })).toEqual([]);
   });
 
-  it("that stop in the middle are reported as failed", () => {
+  it("that are incomplete at the end are reported as failed", () => {
     const client = opened();
     const op = client.request("a", NOTHING, PRIORITY);
     expect(give(client, item(op, Uint8Array.of(1, 2)), { kind: "done", op })).toMatchObject([
@@ -157,7 +157,7 @@ describe("items", () => {
 });
 
 describe("credit", () => {
-  it("is given back for what arrived", () => {
+  it("is returned for received data", () => {
     const client = opened();
     const op = client.request("a", NOTHING, PRIORITY);
     take(client);
@@ -181,7 +181,7 @@ describe("credit", () => {
 });
 
 describe("operations", () => {
-  it("are bounded and take notes and cancel only while they run", () => {
+  it("are limited in number, and accept notes and cancellation only while they run", () => {
     const client = opened();
     const op = client.request("join", NOTHING, PRIORITY);
     client.note(op, Uint8Array.of(1));
@@ -205,7 +205,7 @@ describe("operations", () => {
     expect(client.isUnderWay(op)).toBe(false);
   });
 
-  it("asks for signs of life, and says why it breaks off", () => {
+  it("pings a silent server, and reports why it disconnects", () => {
     const client = opened();
     client.ping();
     client.ping();
@@ -217,7 +217,7 @@ describe("operations", () => {
     expect(give(client, WELCOME)).toEqual([]);
   });
 
-  it("are refused beyond the bytes that may wait to be sent; the reason of a close is sent all the same", () => {
+  it("are refused if too many bytes wait to be sent; the reason of a close is still sent", () => {
     const client = opened();
     const large = new Uint8Array(MAX_BODY_BYTES - 1000);
     const requests = () => {

@@ -1,4 +1,4 @@
-//! Errors on the wire: a stable number of the kind, whether a retry can help, a sentence for people, and the context.
+//! Errors on the wire: a stable number of the kind, whether a retry can help, a message for users, and the context.
 
 import type { Reader, Writer } from "./codec.ts";
 
@@ -37,7 +37,7 @@ export function writeError(writer: Writer, error: RemoteError): void {
     .list(error.context, (w, place) => w.str(place));
 }
 
-/** Formats an error as one line for people, outermost context first. */
+/** Formats an error as one line for users, outermost context first. */
 export function describeError(error: RemoteError): string {
   return [...error.context].reverse().concat(error.message).join(": ");
 }

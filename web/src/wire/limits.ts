@@ -23,9 +23,9 @@ const MIB = 1024 * KIB;
 
 /** Largest frame, bytes. */
 export const MAX_FRAME_BYTES = MIB + 64 * KIB;
-/** Most bulk bytes in one chunk. */
+/** Maximum number of bulk bytes in one chunk. */
 export const MAX_CHUNK_BYTES = 256 * KIB;
-/** Most bulk bytes of one item. */
+/** Maximum number of bulk bytes of one item. */
 export const MAX_ITEM_BULK_BYTES = 64 * MIB;
 /** Largest body of an item, parameters of a request, or note, bytes. */
 export const MAX_BODY_BYTES = MIB;
@@ -33,33 +33,33 @@ export const MAX_BODY_BYTES = MIB;
 export const MAX_NAME_BYTES = 64;
 /** Longest token, bytes of UTF-8. */
 export const MAX_TOKEN_BYTES = 512;
-/** Most capabilities in a hello or welcome. */
+/** Maximum number of capabilities in a hello or welcome. */
 export const MAX_CAPABILITIES = 64;
-/** Most operations, or answers, in one batch. */
+/** Maximum number of operations, or of answers, in one batch. */
 export const MAX_BATCH_OPERATIONS = 4096;
 /** Parameters of all operations of one batch, written out, bytes. */
 export const MAX_BATCH_PARAMETER_BYTES = 512 * KIB;
-/** Most items of a connection whose last chunk is missing. */
+/** Maximum number of items of a connection whose last chunk is missing. */
 export const MAX_ASSEMBLING_ITEMS = 4096;
-/** Silence after which the page sends a ping; `docs/wire.md` demands one after 10 s, too late for a person who waits. */
+/** Silence after which the page sends a ping; `docs/wire.md` requires one after 10 s, which is too late for a waiting user. */
 export const PING_AFTER_MILLIS = 3000;
-/** Silence after which the page says that the server does not respond. */
+/** Silence after which the page shows that the server does not respond. */
 export const SILENT_AFTER_MILLIS = 8000;
 /** Silence after which the page connects again; `docs/wire.md` allows a peer 40 s, but nobody loses work by it here. */
 export const GONE_AFTER_MILLIS = 20_000;
 /** Longest wait for the welcome, from the beginning of the connection. */
 export const GREETING_LIMIT_MILLIS = 10_000;
-/** Most axes in a selection. */
+/** Maximum number of axes in a selection. */
 export const MAX_AXES = 16;
 
-/** Most rows of a compressed piece of a `read`. */
+/** Maximum number of rows of a compressed piece of a `read`. */
 export const MAX_PIECE_ROWS = 16_384;
 
-/** Most bulk bytes that this client holds in unfinished items: two of the largest items. */
+/** Maximum number of bulk bytes that this client holds in unfinished items: two of the largest items. */
 export const MAX_ASSEMBLING_BYTES = 2 * MAX_ITEM_BULK_BYTES;
-/** Most operations that this client has under way: a page needs a handful. */
+/** Maximum number of operations in progress; a page needs only a few. */
 export const MAX_OPERATIONS = 256;
-/** Most bytes of frames that wait for room in the socket's buffer. */
+/** Maximum number of bytes of frames that wait for room in the socket's buffer. */
 export const MAX_OUTGOING_BYTES = 4 * MIB;
 /** Bytes in the socket's buffer from which on frames wait: some hundred notes, so that the newest view is not far behind. */
 export const MAX_SEND_BUFFER_BYTES = 64 * KIB;

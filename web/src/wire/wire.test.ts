@@ -54,7 +54,7 @@ function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Broken parameters, bodies and lines are for those who read them. */
+/** Returns false for malformed parameters, bodies and lines, which other tests read. */
 function isFrame({ name }: Vector): boolean {
   return !/^broken\.(params|body|line)\./.test(name);
 }
@@ -82,7 +82,7 @@ function inVectorWords(value: unknown): unknown {
 }
 
 describe("golden vectors", () => {
-  it("are there in every group", () => {
+  it("exist in every group", () => {
     for (const group of ["frame.", "lenient.", "broken.", "params.", "body.", "note.", "crc32c."]) {
       expect(named(group).length, group).toBeGreaterThan(0);
     }
@@ -188,7 +188,7 @@ function inSnakeCase(value: object): JsonObject {
 }
 
 describe("encoding", () => {
-  it("survives growth in the middle of any field", () => {
+  it("is correct if the buffer grows within any field", () => {
     const written = (w: Writer) => w.u8(1).u16(2).u32(3).u64(4).f32(5).str("six").finish();
     const plain = toHex(written(new Writer()));
     for (let before = 100; before < 130; before++) {
@@ -212,7 +212,7 @@ describe("encoding", () => {
     expect(() => encodeFrame(hello)).toThrow("at most 512 bytes");
   });
 
-  it("turns down what is random without ever throwing anything else", () => {
+  it("rejects random bytes with `WireError` only", () => {
     let seed = 1;
     const random = () => (seed = (seed * 1103515245 + 12345) % 2 ** 31) / 2 ** 31;
     for (let round = 0; round < 3000; round++) {

@@ -4,7 +4,7 @@ import { reachUrl, connectionFailureReason } from "./connection-failure.ts";
 const answering = (status: number, text: string) => () => Promise.resolve(new Response(text, { status }));
 
 describe("reason for a failed WebSocket", () => {
-  test("is asked beside the socket", () => {
+  test("is requested beside the socket", () => {
     expect(reachUrl("wss://viz.example.org/run42/wire")).toBe("https://viz.example.org/run42/reach");
     expect(reachUrl("ws://127.0.0.1:26775/wire")).toBe("http://127.0.0.1:26775/reach");
   });
@@ -21,7 +21,7 @@ describe("reason for a failed WebSocket", () => {
     expect(await connectionFailureReason("ws://a/wire", gone)).toBe("the server cannot be reached");
   });
 
-  test("is read only as far as it is shown", async () => {
+  test("is read only up to the length that is shown", async () => {
     let pulledBytes = 0;
     let isCancelled = false;
     const endless = new ReadableStream<Uint8Array>({

@@ -1,8 +1,8 @@
-//! Reason for a failed WebSocket connection, asked from the server by plain HTTP beside the WebSocket.
+//! Reason for a failed WebSocket connection, requested from the server by plain HTTP beside the WebSocket.
 
 /** Longest wait for the answer. */
 const TIMEOUT_MILLIS = 5000;
-/** Most of the answer that is read and shown, bytes. */
+/** Maximum number of bytes of the answer that are read and shown. */
 const MAX_REASON_BYTES = 1000;
 
 const UPGRADE_NOT_FORWARDED =
@@ -10,7 +10,7 @@ const UPGRADE_NOT_FORWARDED =
   "A proxy must forward the headers Upgrade and Connection (for nginx: proxy_http_version 1.1; " +
   'proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection "upgrade";)';
 
-/** Returns a sentence for people; `socket` is the URL of the WebSocket. */
+/** Returns a message for users; `socket` is the URL of the WebSocket. */
 export async function connectionFailureReason(socket: string, ask: typeof fetch = fetch): Promise<string> {
   try {
     const init = { method: "POST", signal: AbortSignal.timeout(TIMEOUT_MILLIS) };

@@ -1,4 +1,4 @@
-//! A connection whose server is played by hand.
+//! A connection with a fake socket: each test sends the messages of the server.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
@@ -54,7 +54,7 @@ describe("silence", () => {
     expect(posted.at(-1)).toEqual({ kind: "disconnected", reason: "the server stopped responding" });
   });
 
-  it("that ends is reported too", () => {
+  it("that ends is reported", () => {
     const { socket } = connect();
     socket.open();
     vi.advanceTimersByTime(SILENT_AFTER_MILLIS + 1000);
@@ -71,7 +71,7 @@ describe("requests of statistics", () => {
   const sentStats = (socket: FakeSocket) =>
     socket.sent.flatMap((frame) => (frame.kind === "request" && frame.name === "stats" ? [frame.op] : []));
 
-  it("are one at a time on a server that stalls, and the newest follows", () => {
+  it("are sent one at a time to a stalled server, then only the newest", () => {
     const { connection, socket } = connect();
     socket.open();
     for (let id = 1; id <= 1000; id++) request(connection, id);
@@ -99,7 +99,7 @@ describe("requests of statistics", () => {
 });
 
 describe("the description", () => {
-  it("is requested once more after any number of changes while one is under way", () => {
+  it("is requested once more after any number of changes during a request", () => {
     const { socket } = connect();
     socket.open();
     const requests = (name: string) =>
@@ -118,7 +118,7 @@ describe("the description", () => {
   });
 });
 
-describe("notes on a network that takes nothing", () => {
+describe("notes on a blocked network", () => {
   it("do not fill the socket's buffer, and the newest view is sent once there is room", () => {
     const { connection, socket } = connect();
     socket.open();

@@ -25,7 +25,7 @@ import type { FromWorker, ToWorker } from "./messages.ts";
 const PROGRAM = "corridor-web/0.1";
 /** Interval between checks for silence. */
 const CHECK_MILLIS = 500;
-/** Interval between looks at a socket whose buffer is full: sockets do not report that there is room. */
+/** Interval of checks of a socket whose buffer is full: sockets do not report that there is room. */
 const FLUSH_MILLIS = 20;
 /** Errors that a retry would repeat; after all others the page reconnects. */
 const PERMANENT_ERRORS: readonly number[] = [
@@ -153,7 +153,7 @@ export class Connection {
     return op;
   }
 
-  /** Sends requests that waited for an older one of their kind, where that has ended. */
+  /** Sends requests that waited for an older one of their kind, if that has ended. */
   #startWaiting(): void {
     if (this.#hasEnded) return;
     if (this.#isDescriptionOld) this.#requestDescription();

@@ -8,7 +8,7 @@ export class FakeSocket {
   static last: FakeSocket;
   readyState = 0;
   bufferedAmount = 0;
-  /** True if the network takes nothing: what is sent stays in the buffer. */
+  /** True if the network does not accept data: sent data stay in the buffer. */
   isStalled = false;
   readonly sent: Frame[] = [];
   onopen: () => void = () => undefined;

@@ -28,7 +28,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-it("a token that is too long is refused, and another one may follow", () => {
+it("a token that is too long is refused, and another one can follow", () => {
   handle({ ...CONNECT, token: "t".repeat(MAX_TOKEN_BYTES + 1) });
   expect(posted).toMatchObject([{ kind: "refused", needsToken: true }]);
   handle(CONNECT);
@@ -45,7 +45,7 @@ it("an address that the browser refuses is reported", () => {
   expect(posted).toEqual([{ kind: "refused", reason, needsToken: false }]);
 });
 
-it("more requests than may be under way cause a message", () => {
+it("requests beyond the limit cause a message", () => {
   handle(CONNECT);
   FakeSocket.last.open();
   for (let i = 0; i < MAX_OPERATIONS; i++) handle({ kind: "interpret", meaning: "labels" });

@@ -32,7 +32,7 @@ pub(crate) fn text() -> String {
         let lines = wrapped(&format!("\"\"\"{}\"\"\"", help(field, &keyword)), 106);
         lines.iter().for_each(|line| put(&mut text, &format!("    {line}")));
     }
-    text.push_str("\n\n# Former names of keywords, which are still taken.\n");
+    text.push_str("\n\n# Former names of keywords, which are still accepted.\n");
     let former = FIELDS.iter().filter_map(|field| field.keyword);
     let former =
         former.filter_map(|keyword| Some(format!("{}: {}", json!(keyword.former?), json!(keyword.name))));

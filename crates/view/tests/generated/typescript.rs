@@ -132,15 +132,19 @@ fn type_of(field_type: &FieldType) -> String {
 fn put_constants(text: &mut String) {
     for (help, name, value) in [
         ("Version of the schema.", "SCHEMA_VERSION", json!(SCHEMA)),
-        ("Most control points of an opacity curve.", "MAX_OPACITY_POINTS", json!(MAX_OPACITY_POINTS)),
-        ("Most isosurfaces.", "MAX_SURFACES", json!(MAX_SURFACES)),
-        ("Most slices.", "MAX_SLICES", json!(MAX_SLICES)),
         (
-            "Largest distance of the eyes, as a share of that to what they look at.",
+            "Maximum number of control points of an opacity curve.",
+            "MAX_OPACITY_POINTS",
+            json!(MAX_OPACITY_POINTS),
+        ),
+        ("Maximum number of isosurfaces.", "MAX_SURFACES", json!(MAX_SURFACES)),
+        ("Maximum number of slices.", "MAX_SLICES", json!(MAX_SLICES)),
+        (
+            "Maximum distance of the eyes, as a fraction of their distance to the camera's target.",
             "MAX_PARALLAX",
             json!(MAX_PARALLAX),
         ),
-        ("Most named positions in `at`.", "MAX_POSITIONS", json!(array::MAX_AXES)),
+        ("Maximum number of named positions in `at`.", "MAX_POSITIONS", json!(array::MAX_AXES)),
     ] {
         put_comment(text, "", help);
         put(text, &format!("export const {name} = {value};"));

@@ -1,5 +1,5 @@
 //! The plot of the transfer-function editor: histogram, opacity curve, points, color bar with handles.
-//! It draws, and reports what a person does to a point or handle; `editor.ts` changes the transfer function.
+//! It draws, and reports what the user does to a point or handle; `editor.ts` changes the transfer function.
 
 import { cssColor, type Colormap } from "../../transfer/colormap.ts";
 import { alphaAt, fractionOf, heightOf, logHeights, valueAt, type Domain } from "../../transfer/scale.ts";
