@@ -125,19 +125,19 @@ def render(
     data: str | os.PathLike[str] | Sequence[str] | Dataset | Array, **how: Unpack[PictureOptions]
 ) -> np.ndarray[Any, np.dtype[Any]]:
     """Draw one finished picture of a volume, as ``corridor render`` does: a numpy array of (height, width, values), row 0
-    at the top. Blocks come in until the picture is what is asked for; one that the memory given to :func:`open` keeps
-    from being as fine as the screen warns and says so.
+    at the top. All blocks that the picture needs are read first. If the memory given to :func:`open` allows only a coarser
+    level than the size of the picture requires, a warning says so.
 
     ``data`` is a location, a data set, or an array. Keywords:
 
-    - ``size``: pixels across and down, (1024, 800) if not given.
+    - ``size``: width and height in pixels, (1024, 800) by default.
     - ``pixels``: ``"rgb"``, bytes over the view's background; ``"rgba"``, bytes with transparency, not premultiplied; or
       ``"float"``, float32 in full precision, premultiplied. Colors are sRGB-encoded.
-    - ``device``: ``"cpu"``, ``"gpu"``, or ``"auto"``, a graphics processor where there is one.
-    - ``view``: a whole view, as a link of the viewer holds it; other keywords replace parts of it.
-    - ``range``: values that the colors cover, where neither ``tf`` nor ``view`` says it: ``"usual"``, ``"full"``, or the lowest and
-      the highest.
-    - and the fields of a view, which are listed at the end.
+    - ``device``: ``"cpu"``, ``"gpu"``, or ``"auto"``, a graphics processor if there is one.
+    - ``view``: a view, as in a link of the viewer; other keywords replace parts of it.
+    - ``range``: range of values that the colors cover, if neither ``tf`` nor ``view`` has one: ``"usual"``, ``"full"``, or the
+      lowest and the highest value.
+    - the fields of a view, which are listed at the end.
 
     >>> import corridor
     >>> picture = corridor.render("synthetic:waves?shape=16,16,16&dtype=u8", size=(32, 24), pixels="rgba")
@@ -158,16 +158,16 @@ render.__doc__ = f"{render.__doc__}{KEYWORDS}"
 def render_with_slabs(
     data: str | os.PathLike[str] | Sequence[str] | Dataset | Array, **how: Unpack[SlabPictureOptions]
 ) -> tuple[np.ndarray[Any, np.dtype[Any]], Slabs]:
-    """Draw one finished picture as :func:`render` does, and slabs beside it: the volume in thin pieces with their places in
-    space, which can be looked at from other cameras without the data (:meth:`Slabs.draw`).
+    """Draw one finished picture as :func:`render` does, and slabs: pictures of thin parts of the volume with their positions in
+    space, from which other cameras can be drawn without the data (:meth:`Slabs.draw`).
 
-    Keywords are those of :func:`render`, except ``stereo``, and what is no volume of light and opacity (``iso``, ``slices``,
-    ``grids``, other modes); and besides:
+    Keywords are those of :func:`render`, except ``stereo``, ``iso``, ``slices``, ``grids`` and modes other than
+    ``"composite"``; and also:
 
-    - ``slab_count``: into how many slabs, 1 to 64; 32 if not given.
-    - ``slab_cut``: ``"planes"``, parallel to the picture, or ``"axis"``, across the axis of the volume that the camera sees most
-      nearly from the front.
-    - ``slab_texel``: pixels of the picture along a side of each texel; 2 if not given, across an axis 1.
+    - ``slab_count``: number of slabs, 1 to 64; 32 by default.
+    - ``slab_cut``: ``"planes"``, parallel to the picture, or ``"axis"``, across the axis of the volume that is closest to the
+      viewing direction.
+    - ``slab_texel``: side of a texel in pixels of the picture; by default 2, or 1 for slabs across an axis.
 
     >>> import corridor
     >>> picture, slabs = corridor.render_with_slabs("synthetic:waves?shape=16,16,16&dtype=u8", size=(32, 24), slab_count=8)

@@ -100,7 +100,7 @@ class Array:
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """Further attributes that the file has for it."""
+        """Other attributes of the array in the file."""
         return dict(self._info["attributes"])
 
     @property
@@ -115,7 +115,7 @@ class Array:
 
     @cached_property
     def world_from_voxel(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Map from voxels of this level to the world: a 4 x 4 matrix of doubles.
+        """Affine map from voxels of this level to world space: a 4 x 4 matrix of doubles.
 
         It maps the center of the voxel at index ``(k, j, i)`` of the axes z, y, x to ``(x, y, z)`` in the world, which is
         right-handed and points to right, anterior, superior (RAS) if the format defines orientation::
@@ -150,7 +150,7 @@ class Array:
 
     @property
     def dataset(self) -> "Dataset":
-        """The data set it belongs to."""
+        """Data set that contains the array."""
         return self._dataset
 
     @property
@@ -199,7 +199,7 @@ class Array:
         return self._result(selection, native.read(self._request(selection), self._is_decoded, ORDINARY))
 
     def render(self, **how: Unpack[PictureOptions]) -> np.ndarray[Any, np.dtype[Any]]:
-        """A finished picture of the volume, as :func:`corridor.render` draws it.
+        """Draw a finished picture of the volume, as :func:`corridor.render` does.
 
         >>> import corridor
         >>> data = corridor.open("synthetic:waves?shape=16,16,16&dtype=u8")
@@ -213,7 +213,7 @@ class Array:
     def render_with_slabs(
         self, **how: Unpack[SlabPictureOptions]
     ) -> tuple[np.ndarray[Any, np.dtype[Any]], Slabs]:
-        """A finished picture and slabs of it, as :func:`corridor.render_with_slabs` draws them."""
+        """Draw a finished picture and its slabs, as :func:`corridor.render_with_slabs` does."""
         if self._level > 0:
             how.setdefault("level", self._level)
         return drawn_with_slabs(self._dataset, self.name, **how)
@@ -259,7 +259,7 @@ class Array:
         """Call an operation of the server on the selected elements; it is computed where the data are.
 
         ``key`` selects as indexing does, with positive steps; an integer keeps its axis, with one element. ``parameters``
-        are those of the operation. ``progress(done, total)`` is called from time to time. The result is the answer of the
+        are those of the operation. ``progress(done, total)`` is called periodically. The result is the answer of the
         operation: numbers, lists and dictionaries, or a numpy array. Operations work on decoded values.
 
         >>> import corridor
@@ -288,7 +288,7 @@ class Array:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
-            raise ValueError("the elements are remote and have to be copied; leave out `copy=False`")
+            raise ValueError("the elements are remote and have to be copied; omit `copy=False`")
         elements = self[...]
         return elements if dtype is None else elements.astype(dtype, copy=False)
 

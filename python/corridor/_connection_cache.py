@@ -14,9 +14,9 @@ OpenedWith = tuple[tuple[str, ...], str | None, str | None, str, LinkOptions]
 # State of data: identity and generation of a description.
 State = tuple[str, int]
 
-# Most connections in the cache; the least recently used one is dropped first.
+# Maximum number of connections in the cache; the least recently used one is dropped first.
 _MAX_CONNECTIONS = 32
-# Shortest time between two questions to a server whether its data have changed, seconds.
+# Minimum interval of requests to a server whether its data have changed, in seconds.
 CHECK_INTERVAL_SECS = 1.0
 
 
@@ -29,7 +29,7 @@ class _Entry:
         self.checked_at = 0.0
 
     def usable(self, must_be_current: bool) -> _native.Connection | None:
-        """Returns the connection, unless it is broken or, if ``must_be_current``, its server says that the data have changed."""
+        """Returns the connection, unless it is broken or, if ``must_be_current``, its server reports that the data have changed."""
         native = self.native
         if native is None or not native.is_sound:
             return None
@@ -38,7 +38,7 @@ class _Entry:
         try:
             has_changed = native.has_changed()
         except Error:
-            # Opening it again raises the error.
+            # Opening the connection again raises the error.
             return None
         self.checked_at = time.monotonic()
         return None if has_changed else native
@@ -54,7 +54,7 @@ def get(
     """Returns the cached connection; opens a new one if there is none that can be used.
 
     ``state`` is the state of the data that the caller has seen: connections opened in other states are not shared with it.
-    With ``must_be_current`` the server is asked, at most once a second, whether the data have changed.
+    With ``must_be_current`` a request to the server, at most one per second, finds out whether the data have changed.
     """
     with _lock:
         entry = _entries.setdefault((opened_with, state), _Entry())

@@ -13,7 +13,7 @@ from ._connection_cache import OpenedWith, State
 from ._picture import PictureOptions, SlabPictureOptions, drawn, drawn_with_slabs
 from ._slabs import Slabs
 
-# Arrays listed by `repr`.
+# Maximum number of arrays listed by `repr`.
 _MAX_LISTED = 40
 
 
@@ -61,7 +61,7 @@ class Dataset(Mapping[str, Array]):
 
     @property
     def name(self) -> str:
-        """Name under which it is exported."""
+        """Name by which the server exports the data set."""
         return self._name
 
     @property
@@ -102,7 +102,7 @@ class Dataset(Mapping[str, Array]):
         return len(self._numbers)
 
     def render(self, **how: Unpack[PictureOptions]) -> np.ndarray[Any, np.dtype[Any]]:
-        """A finished picture of the first volume in it, as :func:`corridor.render` draws it.
+        """Draw a finished picture of the first volume in it, as :func:`corridor.render` does.
 
         >>> import corridor
         >>> data = corridor.open("synthetic:waves?shape=16,16,16&dtype=u8")
@@ -114,7 +114,7 @@ class Dataset(Mapping[str, Array]):
     def render_with_slabs(
         self, **how: Unpack[SlabPictureOptions]
     ) -> tuple[np.ndarray[Any, np.dtype[Any]], Slabs]:
-        """A finished picture and slabs of it, as :func:`corridor.render_with_slabs` draws them."""
+        """Draw a finished picture and its slabs, as :func:`corridor.render_with_slabs` does."""
         return drawn_with_slabs(self, None, **how)
 
     def __reduce__(self) -> tuple[Any, ...]:

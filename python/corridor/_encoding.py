@@ -27,11 +27,11 @@ def storage_of(array: Array) -> Storage:
 
 def stored_dtype(array: Array) -> np.dtype[Any]:
     """Returns the type of the elements in the file; a description has the type after `_Unsigned` is applied."""
-    said, described = storage_of(array).get("dtype"), np.dtype(array._info["dtype"])
-    if said is not None:
-        return np.dtype(said)
+    stored, described = storage_of(array).get("dtype"), np.dtype(array._info["dtype"])
+    if stored is not None:
+        return np.dtype(stored)
     if "groups" not in array.dataset._description and described.kind == "u":
-        # Older servers do not describe the storage; the attribute then tells.
+        # Older servers do not describe the storage; the attribute shows the type.
         if array._info["attributes"].get("_Unsigned") == "true":
             return np.dtype(described.str.replace("u", "i"))
     return described
@@ -40,10 +40,10 @@ def stored_dtype(array: Array) -> np.dtype[Any]:
 def encoding_of(array: Array, dims: tuple[str, ...], format: str, source: str) -> dict[str, Any]:
     """Returns the encoding of a variable with these dimensions."""
     if format in ZARR and (document := storage_of(array).get("zarr")) is not None:
-        return _as_zarr(array, dims, document)
-    encoding: dict[str, Any] = {"dtype": _said_dtype(array, format)}
+        return _zarr_encoding(array, dims, document)
+    encoding: dict[str, Any] = {"dtype": _encoded_dtype(array, format)}
     if format in NETCDF and format != "NetCDF-3":
-        encoding |= _packed_by(storage_of(array).get("filters", []))
+        encoding |= _netcdf_filters(storage_of(array).get("filters", []))
         encoding |= {"contiguous": array.chunks is None, "chunksizes": None}
     if array.chunks is not None:
         encoding["chunksizes"] = array.chunks
@@ -51,7 +51,7 @@ def encoding_of(array: Array, dims: tuple[str, ...], format: str, source: str) -
     return encoding | {"source": source, "original_shape": array.shape}
 
 
-def _said_dtype(array: Array, format: str) -> Any:
+def _encoded_dtype(array: Array, format: str) -> Any:
     """Returns the type for the encoding; ``str`` for text of any length, as in netCDF4."""
     if array._text is not None:
         return str if array.dtype.kind == "O" else array.dtype
@@ -74,25 +74,25 @@ def fit_attributes(attrs: dict[str, Any], encoding: dict[str, Any], dtype: np.dt
         encoding["least_significant_digit"] = attrs.pop("least_significant_digit")
 
 
-def _fill_value(said: Any, dtype: np.dtype[Any]) -> Any:
+def _fill_value(encoded: Any, dtype: np.dtype[Any]) -> Any:
     """Decodes a fill value as xarray writes it into attributes of Zarr, where floats are strings.
 
     >>> _fill_value("AAAAAAAA+H8=", np.dtype("f4")), _fill_value(7, np.dtype("i2"))
     (nan, 7)
     """
     try:
-        if dtype.kind == "f" and isinstance(said, str):
-            return struct.unpack("<d", base64.standard_b64decode(said))[0]
-        if dtype.kind == "c" and isinstance(said, (list, tuple)):
-            return complex(*(_fill_value(part, np.dtype("f8")) for part in said))
-        if dtype.kind == "S" and isinstance(said, str):
-            return base64.standard_b64decode(said)
+        if dtype.kind == "f" and isinstance(encoded, str):
+            return struct.unpack("<d", base64.standard_b64decode(encoded))[0]
+        if dtype.kind == "c" and isinstance(encoded, (list, tuple)):
+            return complex(*(_fill_value(part, np.dtype("f8")) for part in encoded))
+        if dtype.kind == "S" and isinstance(encoded, str):
+            return base64.standard_b64decode(encoded)
     except (ValueError, struct.error, TypeError):
         pass
-    return np.asarray(said).item()
+    return np.asarray(encoded).item()
 
 
-def _packed_by(filters: list[Filter]) -> dict[str, Any]:
+def _netcdf_filters(filters: list[Filter]) -> dict[str, Any]:
     """Returns filters in the terms of netCDF4."""
     words: dict[str, Any] = {
         "zlib": False,
@@ -122,18 +122,18 @@ def _packed_by(filters: list[Filter]) -> dict[str, Any]:
     return words
 
 
-def _as_zarr(array: Array, dims: tuple[str, ...], document: Mapping[str, Any]) -> dict[str, Any]:
+def _zarr_encoding(array: Array, dims: tuple[str, ...], document: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the encoding in the terms of xarray's engine for Zarr; with codecs only if zarr-python is installed."""
     chunks = array.chunks if array.chunks is not None else array.shape
     encoding: dict[str, Any] = {"chunks": chunks, "preferred_chunks": dict(zip(dims, chunks, strict=True))}
-    said = json.dumps(document, sort_keys=True)
-    codecs = _codecs(said, str(np.dtype(array._info["dtype"]).name), np.dtype(array._info["dtype"]).str, array.ndim)
+    text = json.dumps(document, sort_keys=True)
+    codecs = _codecs(text, str(np.dtype(array._info["dtype"]).name), np.dtype(array._info["dtype"]).str, array.ndim)
     encoding |= codecs or {}
     return encoding
 
 
 @lru_cache(maxsize=256)
-def _codecs(said: str, name: str, typestr: str, axes: int) -> dict[str, Any] | None:
+def _codecs(text: str, name: str, typestr: str, axes: int) -> dict[str, Any] | None:
     """Returns the codecs of a Zarr document as objects of zarr-python; equal documents share them."""
     try:
         import zarr
@@ -141,7 +141,7 @@ def _codecs(said: str, name: str, typestr: str, axes: int) -> dict[str, Any] | N
         from zarr.storage import MemoryStore
     except ImportError:
         return None
-    document = json.loads(said)
+    document = json.loads(text)
     is_v3 = document.get("zarr_format") == 3
     # Codecs do not depend on shape and names.
     if is_v3:

@@ -60,7 +60,7 @@ class UnreachableError(Error, ConnectionError):
 
 
 class TimedOutError(Error, TimeoutError):
-    """The deadline passed."""
+    """The timeout expired."""
 
 
 class StorageError(Error, OSError):

@@ -25,27 +25,27 @@ class Group(NamedTuple):
 def groups_of(dataset: Dataset) -> dict[str, Group]:
     """Returns all groups by path, parents first, including groups that appear only in names of arrays."""
     description = dataset._description
-    said = {group["path"].strip("/"): group for group in description.get("groups", [])}
+    described = {group["path"].strip("/"): group for group in description.get("groups", [])}
     names = [array["name"] for array in description["arrays"]] + [left["name"] for left in description["left_out"]]
     below = {name.strip("/").rpartition("/")[0] for name in names}
     paths = {""}
-    for path in [*said, *sorted(below)]:
+    for path in [*described, *sorted(below)]:
         parts = path.split("/") if path else []
         paths.update("/".join(parts[: depth + 1]) for depth in range(len(parts)))
     found: dict[str, Group] = {}
-    order = {path: place for place, path in enumerate(said)}
+    order = {path: place for place, path in enumerate(described)}
     for path in sorted(paths, key=lambda path: (order.get(path, len(order)), path)):
-        _add(found, path, said, description["format"])
+        _add(found, path, described, description["format"])
     return found
 
 
-def _add(found: dict[str, Group], path: str, said: dict[str, GroupInfo], whole: str) -> None:
+def _add(found: dict[str, Group], path: str, described: dict[str, GroupInfo], whole: str) -> None:
     if path in found:
         return
     parent = path.rpartition("/")[0]
     if path:
-        _add(found, parent, said, whole)
-    own = said.get(path, {"path": path})
+        _add(found, parent, described, whole)
+    own = described.get(path, {"path": path})
     of_parent = found[parent].format if path else whole
     found[path] = Group(
         path,

@@ -12,14 +12,14 @@ from ._array import Array
 from ._dataset import Dataset
 from ._errors import MissingFileError, NotFoundError
 
-# Most variables that one warning names.
+# Maximum number of variables that one warning names.
 _MAX_NAMED = 10
-# Longest reason that a warning repeats, characters.
+# Maximum length of a reason in a warning, in characters.
 _MAX_REASON = 200
 
 
 class Options(NamedTuple):
-    """Parameters of :func:`corridor.open` beside the location."""
+    """Parameters of :func:`corridor.open` other than the location."""
 
     token: str | None = None
     memory: str | None = None

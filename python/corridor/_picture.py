@@ -21,42 +21,43 @@ class PictureOptions(ViewOptions, total=False):
     """Keywords of :func:`corridor.render`: fields of a view, and these."""
 
     size: tuple[int, int]
-    """Pixels across and down, (1024, 800) if not given."""
+    """Width and height in pixels, (1024, 800) by default."""
     pixels: Pixels
     """`rgb`, bytes over the view's background; `rgba`, bytes with transparency, not premultiplied; or `float`, float32 in
     full precision, premultiplied. Colors are sRGB-encoded."""
     device: str
-    """`cpu`, `gpu`, or `auto`, a graphics processor where there is one."""
+    """`cpu`, `gpu`, or `auto`, a graphics processor if there is one."""
     view: Mapping[str, Any] | str | None
-    """A whole view, as a link of the viewer holds it; other keywords replace parts of it."""
+    """A view, as in a link of the viewer; other keywords replace parts of it."""
     range: str | Sequence[SupportsFloat] | None
-    """Values that the colors cover, where neither `tf` nor `view` says it: `usual`, `full`, or the lowest and the highest."""
+    """Range of values that the colors cover, if neither `tf` nor `view` has one: `usual`, `full`, or the lowest and the highest
+    value."""
 
 
 class SlabPictureOptions(PictureOptions, total=False):
     """Keywords of :func:`corridor.render_with_slabs`: those of a picture, and these."""
 
     slab_count: int
-    """Number of slabs, 1 to 64; 32 if not given."""
+    """Number of slabs, 1 to 64; 32 by default."""
     slab_cut: str
-    """`planes`, parallel to the picture, or `axis`, across the axis of the volume that the camera sees most nearly from the
-    front."""
+    """`planes`, parallel to the picture, or `axis`, across the axis of the volume that is closest to the viewing
+    direction."""
     slab_texel: int | None
-    """Pixels of the picture along a side of each texel; 2 if not given, across an axis 1."""
+    """Side of a texel in pixels of the picture; by default 2, or 1 for slabs across an axis."""
 
 
 _Picture = np.ndarray[Any, np.dtype[Any]]
 
 
 def drawn(dataset: "Dataset", array: str | None, /, **how: Unpack[PictureOptions]) -> _Picture:
-    """One finished picture; see :func:`corridor.render`."""
+    """Returns one finished picture; see :func:`corridor.render`."""
     return _drawn(dataset, array, how, None)[0]
 
 
 def drawn_with_slabs(
     dataset: "Dataset", array: str | None, /, **how: Unpack[SlabPictureOptions]
 ) -> tuple[_Picture, Slabs]:
-    """One finished picture and slabs beside it; see :func:`corridor.render_with_slabs`."""
+    """Returns one finished picture and its slabs; see :func:`corridor.render_with_slabs`."""
     count, cut, texel = how.pop("slab_count", 32), how.pop("slab_cut", "planes"), how.pop("slab_texel", None)
     if cut not in ("planes", "axis"):
         raise InvalidError(f"expected slab_cut as planes or axis, found {cut!r}")
@@ -75,17 +76,17 @@ def _drawn(
     device = how.pop("device", "auto")
     check_pixels(pixels)
     keywords = _json(_present(how))
-    values, lacks, native = _native.render(
+    values, warning, native = _native.render(
         dataset._connection, array, keywords, (size, pixels, device), slabs
     )
-    if lacks is not None:
-        warnings.warn(lacks, stacklevel=4)
+    if warning is not None:
+        warnings.warn(warning, stacklevel=4)
     (width, height), (count, dtype) = size, PIXELS[pixels]
     return cast("_Picture", values.view(dtype).reshape(height, width, count)), native
 
 
 def _present(how: Mapping[str, object]) -> dict[str, object]:
-    """The keywords by their present names."""
+    """Returns the keywords by their current names."""
     keywords = dict(how)
     for former in FORMER_KEYWORDS.keys() & keywords.keys():
         name = FORMER_KEYWORDS[former]
@@ -104,8 +105,8 @@ def _json(keywords: dict[str, object]) -> str:
 
 
 def _plain(value: object) -> object:
-    """A value that JSON has: of numpy's numbers and arrays, such as the extreme values of what was read, and of arrays of a data
-    set, which are meant by their names."""
+    """Converts a value that JSON lacks: numbers and arrays of numpy, other sequences and mappings, and arrays of a data set,
+    which become their names."""
     from ._array import Array
 
     if isinstance(value, Array):

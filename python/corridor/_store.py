@@ -101,7 +101,7 @@ class _Lazy(BackendArray):
     def __init__(self, array: Array, dtype: np.dtype[Any]) -> None:
         self._array = array
         self.shape = array.shape
-        # With the sign of the file; the attribute `_Unsigned` tells the meaning.
+        # With the sign of the file; the attribute `_Unsigned` has the meaning.
         self.dtype = dtype
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> np.ndarray:

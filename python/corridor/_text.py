@@ -64,12 +64,12 @@ def _dtype_of_zarr(document: Mapping[str, Any]) -> np.dtype[Any] | None:
     >>> _dtype_of_zarr({"dtype": "|S4"})
     dtype('S4')
     """
-    said = document.get("data_type", document.get("dtype"))
-    if isinstance(said, str):
-        return np.dtype(said).newbyteorder("=") if said.lstrip("<>|=")[:1] in ("S", "U") else None
-    if not isinstance(said, Mapping):
+    dtype = document.get("data_type", document.get("dtype"))
+    if isinstance(dtype, str):
+        return np.dtype(dtype).newbyteorder("=") if dtype.lstrip("<>|=")[:1] in ("S", "U") else None
+    if not isinstance(dtype, Mapping):
         return None
-    name, length = said.get("name"), said.get("configuration", {}).get("length_bytes")
+    name, length = dtype.get("name"), dtype.get("configuration", {}).get("length_bytes")
     if not isinstance(length, int) or length < 1:
         return None
     if name in ("fixed_length_utf32", "fixed_length_ucs4"):

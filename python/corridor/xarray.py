@@ -21,11 +21,11 @@ from ._errors import MissingGroupError
 from ._groups import Group, arrays_in, groups_of, is_catalogue
 from ._store import CorridorStore
 
-# Beginnings of locations that no other engine can open.
+# Prefixes of locations that no other engine can open.
 _OURS = ("corridor://", "ssh://", "await://", "synthetic:")
 # Parameters shared with `corridor.open`.
 _OPENING = ("token", "memory", "rule", "compression", "link", "controller")
-# Most groups named by an error.
+# Maximum number of groups named by an error.
 _MAX_LISTED = 20
 
 

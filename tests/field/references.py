@@ -35,7 +35,7 @@ class Variable:
 
 
 def library_of(path: pathlib.Path) -> str | None:
-    """The library that reads this file, or None where it is no data set by itself."""
+    """Returns the library that reads this file; None if the file is not a data set by itself."""
     name = path.name.lower()
     if path.is_dir() or name.endswith(".zip"):
         return "zarr"
@@ -53,7 +53,7 @@ def library_of(path: pathlib.Path) -> str | None:
 
 
 def variables(path: pathlib.Path) -> tuple[list[Variable], dict[str, str]]:
-    """The variables of a file, and those that the library itself cannot read, with its reason."""
+    """Returns the variables of a file, and those that the library cannot read, with its reason."""
     readers = {"zarr": _zarr, "pynrrd": _nrrd, "nibabel": _nifti, "numpy": _npy, "netCDF4": _netcdf, "h5py": _hdf5}
     library = library_of(path)
     assert library, f"no library reads {path.name}"
@@ -108,7 +108,7 @@ def _by_xarray(path, group: str) -> tuple[xr.Dataset, xr.Dataset]:
 
 
 def is_opened_by_xarray(path: pathlib.Path, group: str) -> bool:
-    """True where xarray's own engine opens this group."""
+    """True if xarray's own engine opens this group."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

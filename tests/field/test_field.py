@@ -82,7 +82,7 @@ def is_text(values: np.ndarray) -> bool:
 
 
 def keys_of(shape: tuple[int, ...], chance: random.Random) -> list[interfaces.Key]:
-    """The whole, and random selections with steps; none is empty where the axis is not."""
+    """Returns the whole and random selections with steps; none is empty along an axis that has elements."""
     found = [tuple(slice(0, n, 1) for n in shape)]
     for _ in range(SELECTIONS if shape else 0):
         key = []
@@ -119,7 +119,7 @@ def _texts(values: np.ndarray) -> list[str]:
 
 
 def left_out(file: str, name: str, reason: str) -> None:
-    """A variable may be left out only where that is known and its reason is said."""
+    """Checks that the variable is expected to be left out, with this reason."""
     known = LEFT_OUT.get((file, name))
     assert known is not None, f"{file}: `{name}` is left out: {reason}"
     assert known in reason, f"{file}: `{name}`: expected a reason with `{known}`, found `{reason}`"

@@ -18,7 +18,7 @@ HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 @dataclass
 class Variable:
-    """One numeric variable: `values` in C order; `units` None where the library has no say."""
+    """One numeric variable: `values` in C order; `units` None if the library does not know them."""
 
     name: str
     values: np.ndarray
@@ -27,7 +27,7 @@ class Variable:
 
 
 def library_of(path: pathlib.Path) -> str | None:
-    """The library that reads this file, or None where the format is none of ours."""
+    """Returns the library that reads this file; None if Corridor does not read the format."""
     name = path.name.lower()
     if path.is_dir():
         return "zarr-python" if (path / "zarr.json").exists() or (path / ".zgroup").exists() else None

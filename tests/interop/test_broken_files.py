@@ -43,7 +43,7 @@ def truncated(content: bytes, chance: random.Random) -> bytes:
 
 
 def flipped(content: bytes, chance: random.Random) -> bytes:
-    """One to eight flipped bits, every second time among the first bytes, where headers are."""
+    """Flips one to eight bits; every second time among the first bytes, which contain headers."""
     out = bytearray(content)
     end = len(out) if chance.random() < 0.5 else min(len(out), 600)
     for _ in range(chance.randint(1, 8)):
@@ -175,7 +175,7 @@ class Judge:
         assert same(read(self.client, describe(self.client, self.good), 0), self.good_values), f"after {name}"
 
     def judge_array(self, name: str, described: dict, number: int, expect, before) -> None:
-        """One array of it: as the library reads it now, or where that refuses, as it was before."""
+        """Checks one array of a damaged file: its values are those that the library reads, or else those before the damage."""
         what = f"{name}: {described['arrays'][number]['name']}"
         try:
             ours = read(self.client, described, number)

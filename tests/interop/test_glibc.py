@@ -1,4 +1,4 @@
-"""The program and the Python module run where glibc is that of 2018 (2.28): they ask for no newer version of any of its names."""
+"""The program and the Python module run with glibc 2.28 (of 2018): they need no newer version of any of its symbols."""
 
 import importlib.util
 import os
@@ -13,7 +13,7 @@ OLDEST = (2, 28)
 
 
 def needed(path: str) -> dict[str, set[str]]:
-    """Names that are asked of glibc, by version."""
+    """Symbols of glibc that a file needs, by version."""
     names: dict[str, set[str]] = {}
     for line in subprocess.run(["objdump", "-T", path], capture_output=True, text=True, check=True).stdout.splitlines():
         if "*UND*" in line and (found := re.search(r"GLIBC_([0-9.]+)\)? +(\S+)$", line)):

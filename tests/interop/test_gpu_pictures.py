@@ -1,4 +1,4 @@
-"""Pictures drawn on a graphics processor equal those of the CPU, and where there is none that is said.
+"""Pictures drawn on a graphics processor equal those of the CPU; without one, the output says so.
 
 They need a driver for Vulkan, if only one in software; without one they are left out, unless `CORRIDOR_TEST_GPU` demands one.
 """

@@ -77,7 +77,7 @@ def drawn(home: pathlib.Path, file: str, out: pathlib.Path, *arguments: str) -> 
 
 
 def away_from_holes(picture: np.ndarray) -> np.ndarray:
-    """Without what lies beside missing values, where only a part of eight voxels is there."""
+    """Returns the pixels that are not beside missing values, where interpolation lacks some of the eight voxels."""
     kept = np.ones((SIDE, SIDE), bool)
     kept[SIDE - 12 : SIDE - 8, :12] = False
     kept[SIDE - 12 :, 8:12] = False

@@ -1,4 +1,4 @@
-"""Pictures by several ranks, in one process and by MPI: those of one rank, in files that people open."""
+"""Pictures by several ranks, in one process and by MPI: equal those of one rank, in the files of the usual formats."""
 
 import json
 import os

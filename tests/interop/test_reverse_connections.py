@@ -10,7 +10,8 @@ from conftest import BINARY, SAMPLE, corridor, environment, running
 
 @contextlib.contextmanager
 def waiting(home, *arguments: str):
-    """A command that waits for a server, and the URL that it printed: beside its output, where that is one document."""
+    """Starts a command that waits for a server; returns it and the URL that it printed, on standard error if its output is one
+    document."""
     process = subprocess.Popen(
         [BINARY, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(home), text=True, cwd=home
     )

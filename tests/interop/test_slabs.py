@@ -109,7 +109,7 @@ def test_a_file_that_holds_no_slabs_is_refused(home, tmp_path):
 
 
 def noise(path: pathlib.Path, side: int, count: int) -> pathlib.Path:
-    """Slabs in the exact form whose texels cannot be deflated: the file is as large as they are."""
+    """Writes slabs in the lossless form with random texels, which deflate cannot compress: the file is as large as they are."""
     texels = np.random.default_rng(7).integers(0, 256, side * side * 4, np.uint8).tobytes()
     deflate = zlib.compressobj(0, wbits=-15)
     part = deflate.compress(texels) + deflate.flush()

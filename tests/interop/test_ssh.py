@@ -178,7 +178,7 @@ def test_output_of_the_login_is_ignored(here) -> None:
 
 
 def test_first_request_is_sent_with_the_first_bytes(here, home) -> None:
-    """A channel that gives nothing back until the description was asked for: a round trip more would wait for ever."""
+    """Tests with a channel that holds back all answers until the description is requested: a further round trip would never end."""
     holding = f"""
 program = subprocess.Popen(["{conftest.BINARY}", "serve", "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 asked = threading.Event()

@@ -18,7 +18,7 @@ from zarr.storage import FsspecStore
 
 
 class Served:
-    """A server's exports as Zarr, and what to say to be let in."""
+    """Addresses of the exports of a server, and the headers with its token."""
 
     def __init__(self, lines: list[dict]):
         self.address = {line["zarr"].rsplit("/", 1)[1]: line["zarr"] for line in lines}

@@ -72,6 +72,6 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Writes them where they are asked for."""
+    """Writes the outcomes to the file of CORRIDOR_PEERS_OUT, if it is set."""
     if out := os.environ.get("CORRIDOR_PEERS_OUT"):
         Path(out).write_text(json.dumps(_outcomes, indent=1))

@@ -32,7 +32,7 @@ SUITES = {
 
 
 def main() -> int:
-    """Runs what is asked for; 0 where every failure is one that is expected, and for a reason."""
+    """Runs the suites of the command line; returns 0 if all failures are expected ones with a reason."""
     asked, options = sys.argv[1:], []
     if "--" in asked:
         asked, options = asked[: asked.index("--")], asked[asked.index("--") + 1 :]
@@ -164,7 +164,7 @@ def without_a_failure(name: str, outcomes: dict[str, Any], reasons: dict[str, st
 
 
 def table(rows: list[list[str]]) -> None:
-    """Prints it."""
+    """Prints a table of outcomes."""
     head = ["suite", "passed", "through Corridor", "skipped", "failed", "without Corridor too", "for a known reason"]
     widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
     for cells in [head, *rows]:

@@ -80,7 +80,7 @@ class Renamed(HTTPFileSystem):
 
 
 class Keyed(FsspecStore):
-    """A store whose values are put at servers, beside it."""
+    """A store whose values are written directly to the servers."""
 
     supports_listing = False
     supports_deletes = False
@@ -98,7 +98,7 @@ _served: list[Served] = []
 
 
 def served() -> Served:
-    """Those of all tests."""
+    """Returns the servers that all tests share."""
     if not _served:
         _served.append(Served())
     return _served[0]

@@ -1,5 +1,5 @@
-"""Chunks of HDF5 lie where h5py finds them: every kind of chunk index, any axes unlimited, shrunk, grown and partly
-written, filtered or not, by seeded chance. Many data sets in few files: each takes milliseconds."""
+"""Chunks of HDF5 have the positions that h5py reports: every kind of chunk index, any axes unlimited, shrunk, grown and partly
+written, filtered or not, chosen by a seeded generator. Many data sets in few files, because each takes milliseconds."""
 
 import collections
 import itertools
