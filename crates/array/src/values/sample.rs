@@ -20,6 +20,8 @@ const PADDING_FAR: f64 = 8.0;
 const LEAST_FULL_SCALE: u128 = 1 << 7;
 /// Fewest distinct values besides padding: two kinds of values are a mask.
 const FEWEST_OTHERS: usize = 3;
+/// Fewest sampled values that are taken for padding: in an array of a few values, one at the end may be repeated by chance or by resampling.
+const FEWEST_PADDED: usize = 16;
 
 /// Collects a sample of values, block by block.
 #[derive(Clone, Debug, Default)]
@@ -202,7 +204,8 @@ fn padding(sorted: &[f64]) -> Option<Padding> {
     let rest = &sorted[run..];
     let share = run as f64 / sorted.len() as f64;
     let distinct = rest.windows(2).filter(|pair| pair[0] != pair[1]).count() + 1;
-    if share < PADDING_SHARE || rest.len() < FEWEST_OTHERS || distinct < FEWEST_OTHERS {
+    if run < FEWEST_PADDED || share < PADDING_SHARE || rest.len() < FEWEST_OTHERS || distinct < FEWEST_OTHERS
+    {
         return None;
     }
     let at = |share| quantile(rest, share).unwrap_or(value);
@@ -280,6 +283,9 @@ mod tests {
             assert_eq!(rest.sorted.len(), 1000, "{padding:?}");
         }
         assert_eq!(padded(-9999.0, 3).padding(), None, "a few are outliers");
+        let few = |repeated| spread_of((0..22).map(f64::from).chain(std::iter::repeat_n(-20.0, repeated)));
+        assert_eq!(few(2).padding(), None, "an array of a few values");
+        assert!(few(40).padding().is_some_and(|padding| padding.value == -20.0));
         assert_eq!(padded(-0.01, 600).padding(), None, "zeros beside small values are values");
         // As in a level of means: some values are mixed with padding.
         let mixed =
