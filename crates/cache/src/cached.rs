@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 
 use crate::events::{CacheEvent, EVENTS_KEPT};
 use crate::inbox::{CacheCall, CacheInbox, CachedBlock, Peek};
-use crate::table::CacheCounters;
+use crate::table::{CacheCounters, HeldMemory};
 use crate::task::CacheTask;
 
 pub use crate::inbox::MAX_WAITING;
@@ -56,12 +56,22 @@ impl Cached {
     /// Outside a tokio runtime.
     #[must_use]
     pub fn new(inner: Arc<dyn Source>, capacity_bytes: u64) -> Self {
+        Self::with_held_memory(inner, capacity_bytes, HeldMemory::CountedHere)
+    }
+
+    /// Wraps `inner` as [`new`](Self::new) does; `held_memory` tells who counts evicted blocks that still have a holder.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    #[must_use]
+    pub fn with_held_memory(inner: Arc<dyn Source>, capacity_bytes: u64, held_memory: HeldMemory) -> Self {
         let inbox = Arc::new(CacheInbox::default());
         let counters = Arc::new(Mutex::new(CacheCounters { capacity_bytes, ..CacheCounters::default() }));
         let (events, _) = broadcast::channel(EVENTS_KEPT);
         let cache_task = CacheTask::new(
             Arc::clone(&inner),
             capacity_bytes,
+            held_memory,
             Arc::clone(&inbox),
             Arc::clone(&counters),
             events.clone(),

@@ -12,6 +12,6 @@ mod task;
 pub use cached::{Cached, MAX_WAITING};
 pub use events::{CacheEvent, EVENTS_KEPT};
 pub use table::{
-    Action, BlockEvent, CacheCounters, CacheTable, ENTRY_BYTES, FetchTicket, MAX_QUEUED, SharedValue,
-    WaiterId,
+    Action, BlockEvent, CacheCounters, CacheTable, ENTRY_BYTES, FetchTicket, HeldMemory, MAX_QUEUED,
+    SharedValue, WaiterId,
 };

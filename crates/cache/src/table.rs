@@ -211,6 +211,16 @@ struct CacheEntry<V: SharedValue> {
     waiters: BTreeMap<WaiterId, Urgency>,
 }
 
+/// Who counts the memory of evicted blocks that still have a holder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HeldMemory {
+    /// The table: new blocks wait until the holders have dropped the old ones.
+    #[default]
+    CountedHere,
+    /// The holders, in a budget of their own, such as that for answers to clients: a holder that keeps its blocks delays no other one.
+    CountedByHolders,
+}
+
 /// Memory of an evicted block that is not free yet.
 struct Releasing {
     size_bytes: u64,
@@ -227,6 +237,7 @@ pub struct CacheTable<V: SharedValue> {
     releasing: HashMap<FetchTicket, Releasing>,
     /// Releasing bytes of blocks that had another holder at eviction.
     held_bytes: u64,
+    held_memory: HeldMemory,
     counters: CacheCounters,
     /// Counts uses, tickets and arrivals in the queue.
     clock: u64,
@@ -236,13 +247,14 @@ pub struct CacheTable<V: SharedValue> {
 impl<V: SharedValue> CacheTable<V> {
     /// Creates an empty table with a hard limit.
     #[must_use]
-    pub fn new(capacity_bytes: u64) -> Self {
+    pub fn new(capacity_bytes: u64, held_memory: HeldMemory) -> Self {
         Self {
             entries: HashMap::new(),
             queue: BTreeMap::new(),
             order: BTreeMap::new(),
             releasing: HashMap::new(),
             held_bytes: 0,
+            held_memory,
             counters: CacheCounters { capacity_bytes, ..CacheCounters::default() },
             clock: 0,
             actions: Vec::new(),
@@ -291,8 +303,14 @@ impl<V: SharedValue> CacheTable<V> {
     }
 
     /// Marks all evicted blocks whose memory is not free yet as held, even without a known holder: their bytes may wait in a send queue. They
-    /// no longer count as memory that becomes free soon.
+    /// no longer count as memory that becomes free soon; if their holders count them, they no longer count at all.
     fn wait_no_longer(&mut self) {
+        if self.held_memory == HeldMemory::CountedByHolders && !self.releasing.is_empty() {
+            self.releasing.clear();
+            self.entries.retain(|_, entry| !matches!(entry.stage, BlockStage::Releasing { .. }));
+            (self.counters.releasing_bytes, self.held_bytes) = (0, 0);
+            return;
+        }
         self.releasing.values_mut().for_each(|r| r.was_held = true);
         self.held_bytes = self.counters.releasing_bytes;
     }
@@ -482,7 +500,9 @@ impl<V: SharedValue> CacheTable<V> {
             let free_bytes = self.counters.capacity_bytes - self.counters.used_bytes();
             if bound_bytes > free_bytes {
                 self.make_room(bound_bytes - free_bytes);
-                break;
+                if bound_bytes > self.counters.capacity_bytes - self.counters.used_bytes() {
+                    break;
+                }
             }
             self.queue.remove(&rank);
             let ticket = FetchTicket(self.tick());
@@ -545,15 +565,20 @@ impl<V: SharedValue> CacheTable<V> {
         let Some(key) = self.order.remove(&used_at) else { return };
         let Some(entry) = self.entries.get_mut(&key) else { return };
         let BlockStage::Cached { ticket, value, size_bytes, .. } = &entry.stage else { return };
-        let (ticket, value, size_bytes) = (*ticket, value.clone(), *size_bytes);
-        entry.stage = BlockStage::Releasing { ticket, ghost: value.ghost() };
+        // `entry` is one holder; the clone below would be another.
         let was_held = value.is_held();
-        self.releasing.insert(ticket, Releasing { size_bytes, was_held });
+        let (ticket, value, size_bytes) = (*ticket, value.clone(), *size_bytes);
         self.counters.cached_bytes -= size_bytes;
         self.counters.cached -= 1;
-        self.counters.releasing_bytes += size_bytes;
-        self.held_bytes += if was_held { size_bytes } else { 0 };
         self.counters.evicted += 1;
+        if was_held && self.held_memory == HeldMemory::CountedByHolders {
+            self.entries.remove(&key);
+        } else {
+            entry.stage = BlockStage::Releasing { ticket, ghost: value.ghost() };
+            self.releasing.insert(ticket, Releasing { size_bytes, was_held });
+            self.counters.releasing_bytes += size_bytes;
+            self.held_bytes += if was_held { size_bytes } else { 0 };
+        }
         self.actions.push(Action::Evict { key, ticket, value });
     }
 }

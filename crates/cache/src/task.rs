@@ -19,7 +19,7 @@ use tokio::sync::{broadcast, mpsc};
 
 use crate::events::CacheEvent;
 use crate::inbox::{CacheCall, CacheInbox, CachedBlock, InboxMail, counted};
-use crate::table::{Action, BlockEvent, CacheCounters, CacheTable, FetchTicket, WaiterId};
+use crate::table::{Action, BlockEvent, CacheCounters, CacheTable, FetchTicket, HeldMemory, WaiterId};
 
 /// Interval at which the task checks whether held blocks were dropped, while others wait for their memory.
 const RECHECK_EVERY: Duration = Duration::from_millis(20);
@@ -60,6 +60,7 @@ impl CacheTask {
     pub(crate) fn new(
         inner: Arc<dyn Source>,
         capacity_bytes: u64,
+        held_memory: HeldMemory,
         inbox: Arc<CacheInbox>,
         counters: Arc<Mutex<CacheCounters>>,
         events: broadcast::Sender<CacheEvent>,
@@ -69,7 +70,7 @@ impl CacheTask {
             inbox,
             counters,
             events,
-            table: CacheTable::new(capacity_bytes),
+            table: CacheTable::new(capacity_bytes, held_memory),
             dataset: None,
             describing: None,
             undescribed: Vec::new(),

@@ -8,7 +8,7 @@ use array::{
     Block, BlockKey, Completions, Content, Dataset, Error, ErrorKind, Priority, ReadRequest, Region, Result,
     Selection, Source, Target, Urgency, Want, WantHandle, want,
 };
-use corridor_cache::{CacheEvent, Cached, ENTRY_BYTES};
+use corridor_cache::{CacheEvent, Cached, ENTRY_BYTES, HeldMemory};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 
@@ -296,4 +296,22 @@ async fn blocks_without_content_are_kept_and_bounded() {
         .await
         .unwrap();
     assert_eq!(target.into_vec().unwrap(), [(6300 % 256u64).to_le_bytes()[0]]);
+}
+
+#[tokio::test]
+async fn bytes_that_their_holders_count_delay_no_other_block() {
+    let memory = memory();
+    let source = Arc::clone(&memory) as Arc<dyn Source>;
+    let capacity = 4 * (100 + ENTRY_BYTES);
+    let cached = Cached::with_held_memory(source, capacity, HeldMemory::CountedByHolders);
+    // As in a send queue: only the bytes are kept, not the blocks.
+    let mut kept = Vec::new();
+    for index in 0..20 {
+        let answer = tokio::time::timeout(Duration::from_secs(10), get(&cached, memory.key(index))).await;
+        kept.push(answer.expect("no wait for the holders").unwrap().bytes().unwrap().clone());
+        assert!(cached.counters().used_bytes() <= capacity);
+    }
+    assert!(kept.iter().all(|bytes| bytes.len() == 100));
+    drop(kept);
+    assert!(get(&cached, memory.key(40)).await.is_ok());
 }

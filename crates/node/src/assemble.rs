@@ -212,7 +212,7 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
             (name, growing(&remote), Upstream::only(remote))
         }
     };
-    let cached = Cached::new(inner, context.budget.cache);
+    let cached = Cached::with_held_memory(inner, context.budget.cache, context.budget.held_memory());
     Ok(Stack { name, source: Arc::new(cached.clone()), cached, work, array, upstream })
 }
 

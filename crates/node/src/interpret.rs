@@ -33,7 +33,7 @@ impl Handler for InterpretHandler {
         ops::INTERPRET
     }
 
-    fn is_passed_on(&self) -> bool {
+    fn is_forwarded(&self) -> bool {
         false
     }
 

@@ -1,6 +1,7 @@
 //! The memory budget of a process, and its division.
 
 use array::{Error, Result};
+use cache::HeldMemory;
 
 /// Minimum memory budget of a process, in bytes.
 pub const MIN_BUDGET_BYTES: u64 = 64 << 20;
@@ -55,6 +56,13 @@ impl MemoryBudget {
     pub fn reading(whole: u64) -> Self {
         let part = whole.max(MIN_BUDGET_BYTES) / 16;
         Self { whole: part * 16, cache: part, render: 0, send: 0, receive: part * 2, scratch: part * 8 }
+    }
+
+    /// Returns who counts blocks that the caches of this budget evicted and that still have a holder: in a data server the answers to
+    /// clients, within `send`. A client that takes no answers then delays no other one.
+    #[must_use]
+    pub fn held_memory(&self) -> HeldMemory {
+        if self.render == 0 && self.send > 0 { HeldMemory::CountedByHolders } else { HeldMemory::CountedHere }
     }
 
     /// Returns the share of one of `count` data sets.

@@ -29,7 +29,7 @@ impl Handler for ServersHandler {
         true
     }
 
-    fn is_passed_on(&self) -> bool {
+    fn is_forwarded(&self) -> bool {
         false
     }
 

@@ -66,7 +66,7 @@ struct Model {
 impl Model {
     fn new(capacity_bytes: u64) -> Self {
         Self {
-            table: CacheTable::new(capacity_bytes),
+            table: CacheTable::new(capacity_bytes, HeldMemory::CountedHere),
             waiting: BTreeMap::new(),
             answered: HashSet::new(),
             requests: BTreeMap::new(),
@@ -280,7 +280,7 @@ proptest! {
 
 #[test]
 fn a_block_larger_than_the_cache_is_refused() {
-    let mut table: CacheTable<Value> = CacheTable::new(1000);
+    let mut table: CacheTable<Value> = CacheTable::new(1000, HeldMemory::CountedHere);
     let event = BlockEvent::Wanted { waiter: WaiterId(1), urgency: urgency(2), bound_bytes: 1000 };
     let actions = table.step(key(0), event);
     let [Action::Fail { error, .. }] = &actions[..] else { panic!("{actions:?}") };
@@ -290,7 +290,7 @@ fn a_block_larger_than_the_cache_is_refused() {
 
 #[test]
 fn a_full_queue_refuses_the_least_urgent() {
-    let mut table: CacheTable<Value> = CacheTable::new(1000);
+    let mut table: CacheTable<Value> = CacheTable::new(1000, HeldMemory::CountedHere);
     let mut refused = Vec::new();
     // The first is under way, MAX_QUEUED wait, two are too many; block 7 matters least, then 8.
     for index in 0..MAX_QUEUED as u64 + 3 {
@@ -312,7 +312,7 @@ fn a_full_queue_refuses_the_least_urgent() {
 
 #[test]
 fn a_block_larger_than_promised_is_an_error() {
-    let mut table: CacheTable<Value> = CacheTable::new(10_000);
+    let mut table: CacheTable<Value> = CacheTable::new(10_000, HeldMemory::CountedHere);
     let event = BlockEvent::Wanted { waiter: WaiterId(1), urgency: urgency(2), bound_bytes: 100 };
     let actions = table.step(key(0), event);
     let [Action::Request { ticket, .. }] = actions[..] else { panic!("{actions:?}") };
@@ -323,7 +323,7 @@ fn a_block_larger_than_promised_is_an_error() {
 
 #[test]
 fn answers_to_withdrawn_requests_change_nothing() {
-    let mut table: CacheTable<Value> = CacheTable::new(10_000);
+    let mut table: CacheTable<Value> = CacheTable::new(10_000, HeldMemory::CountedHere);
     let want =
         |waiter| BlockEvent::Wanted { waiter: WaiterId(waiter), urgency: urgency(2), bound_bytes: 100 };
     let first = table.step(key(0), want(1));
@@ -340,4 +340,24 @@ fn answers_to_withdrawn_requests_change_nothing() {
     );
     let answer = table.step(key(0), BlockEvent::Arrived { ticket: new, value: Arc::new(0), size_bytes: 1 });
     assert!(matches!(&answer[..], [Action::Answer { .. }]), "{answer:?}");
+}
+
+#[test]
+fn blocks_that_their_holders_count_make_room_at_once() {
+    let held = Arc::new(0);
+    let want =
+        |waiter| BlockEvent::Wanted { waiter: WaiterId(waiter), urgency: urgency(2), bound_bytes: 600 };
+    for held_memory in [HeldMemory::CountedHere, HeldMemory::CountedByHolders] {
+        let mut table: CacheTable<Value> = CacheTable::new(1000, held_memory);
+        let first = table.step(key(0), want(1));
+        let [Action::Request { ticket, .. }] = first[..] else { panic!("{first:?}") };
+        table.step(key(0), BlockEvent::Arrived { ticket, value: Arc::clone(&held), size_bytes: 600 });
+        let second = table.step(key(1), want(2));
+        let is_requested = second.iter().any(|action| matches!(action, Action::Request { .. }));
+        assert_eq!(is_requested, held_memory == HeldMemory::CountedByHolders, "{second:?}");
+        assert!(table.counters().used_bytes() <= 1000);
+        // The holder drops the first block: in one case this makes room, in the other it has no effect.
+        table.step(key(0), BlockEvent::Released { ticket });
+        assert_eq!((table.counters().requested, table.counters().releasing_bytes), (1, 0));
+    }
 }
