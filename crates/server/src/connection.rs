@@ -66,7 +66,7 @@ impl Service {
     ) -> Result<()> {
         admission.check(&hello.token)?;
         if let Some(choice) = link::requested_controller(&hello.capabilities)? {
-            let none = "this protocol has no choice of controllers; ask for the link `quic`";
+            let none = "this link protocol does not support a choice of controllers; connect with `quic`";
             flow.ok_or_else(|| Error::unsupported(none))?.control(choice)?;
         }
         if flow.is_none_or(Flow::is_proven) { slot.admit() } else { Ok(()) }
@@ -133,7 +133,7 @@ impl Service {
             flow.clone(),
         ));
         // The address of an admitted client is validated at once, and only once.
-        let mut proving = flow.as_ref().map(|flow| flow.proven());
+        let mut validating = flow.as_ref().map(|flow| flow.proven());
         let mut running = JoinSet::new();
         let limit = OperationLimit::new();
         let most_together = |name: &str| self.registry.most_together(name);
@@ -142,8 +142,8 @@ impl Service {
             tokio::select! {
                 biased;
                 Some(ended) = running.join_next() => report(ended),
-                Some(is_proven) = OptionFuture::from(proving.as_mut()), if proving.is_some() => {
-                    proving = None;
+                Some(is_proven) = OptionFuture::from(validating.as_mut()), if validating.is_some() => {
+                    validating = None;
                     if !is_proven {
                         continue;
                     }
@@ -184,11 +184,11 @@ fn most_operations(shared: &NodeState) -> u32 {
     u32::try_from(fitting.clamp(*OPERATIONS.start(), *OPERATIONS.end())).unwrap_or(u32::MAX)
 }
 
-/// A panic in a task is a defect; its operation failed when it was dropped, and the others continue.
+/// Logs a panic in a task, which is a defect. Its operation failed when it was dropped; the others continue.
 fn report(ended: std::result::Result<(), tokio::task::JoinError>) {
     if let Err(e) = ended
         && e.is_panic()
     {
-        tracing::error!(error = %Error::internal(e.to_string()), "an operation ended in a panic");
+        tracing::error!(error = %Error::internal(e.to_string()), "an operation panicked");
     }
 }

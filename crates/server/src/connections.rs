@@ -1,10 +1,10 @@
-//! Connections of a server: visitors and members. A visitor has not shown yet that it may come in. Visitors are few
-//! and stay for a short time. The newest always finds a place: it takes that of the visitor that has stayed longest
-//! among those of the network with the most visitors. So nobody without a token can keep others out by opening
-//! connections and doing nothing with them. A member has shown that it may come in, and stays as long as it likes.
+//! Connections of a server: visitors, which have not been admitted, and members, which have. Members stay connected as
+//! long as they like. The number of visitors and the duration of a visit are limited. A new connection always gets a
+//! place: if all are taken, the oldest visitor of the network with the most visitors is closed. So clients without a
+//! token cannot keep others out by opening connections and leaving them idle.
 //!
-//! Addresses of one network count as one. On loopback members are not counted by network, because a tunnel brings
-//! everybody from there.
+//! All addresses of a network count as one. Members on loopback are not limited by network, because all clients behind
+//! a tunnel or proxy connect from there.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -17,43 +17,43 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use wire::{Full, HolderLimiter, HolderPermit};
 
-/// Connections whose peer has not shown a token; pages for browsers are all among them.
+/// Maximum number of connections that have not been admitted, such as those that load only the viewer's page.
 pub const MAX_VISITORS: usize = 256;
-/// Connections whose peer has, unless `--clients` says otherwise.
+/// Maximum number of admitted connections, by default (`--clients`).
 pub const MAX_MEMBERS: usize = 256;
-/// Share of the members' places, as one in so many, that readers may take at most. Readers may only read Zarr; so
-/// they cannot keep out clients that may do more.
+/// Number of members' places per place for a reader. Readers may only read Zarr; the limit keeps places free for
+/// clients with more rights.
 const MEMBERS_PER_READER: usize = 2;
-/// Most members from one network.
+/// Maximum number of admitted connections from one network.
 pub const MAX_MEMBERS_PER_NETWORK: usize = 64;
-/// Further streams of members' links, whatever their number; of one network as many as it may have members.
+/// Maximum number of further streams of all members' links; from one network, at most as many as members.
 pub const MAX_JOINED: usize = 256;
-/// How long a visit may last, whatever the visitor does or leaves undone: pages take seconds.
+/// Maximum duration of a visit, whether or not the visitor is active: loading a page takes seconds.
 pub const VISIT_WITHIN: Duration = Duration::from_secs(60);
-/// How long a new connection may take to say what it is, to finish its handshake, or to send the head of a request.
+/// Timeout for the first bytes of a new connection, for its handshake, and for the header of a request.
 pub const FIRST_BYTES_WITHIN: Duration = Duration::from_secs(10);
-/// How long an HTTP client may take nothing of what it asked for. As long as silence on the wire.
-pub const TAKEN_WITHIN: Duration = wire::limits::DEAD_AFTER;
+/// Timeout for writing to an HTTP client that reads nothing: that for silence in the wire protocol.
+pub const WRITE_TIMEOUT: Duration = wire::limits::DEAD_AFTER;
 
 /// Limits of connections; by default the constants of this module.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Most visitors at a time; by default [`MAX_VISITORS`].
+    /// Maximum number of visitors at a time; by default [`MAX_VISITORS`].
     pub most_visitors: usize,
-    /// Most members at a time; by default [`MAX_MEMBERS`].
+    /// Maximum number of members at a time; by default [`MAX_MEMBERS`].
     pub most_members: usize,
-    /// Most members from one network; by default [`MAX_MEMBERS_PER_NETWORK`].
+    /// Maximum number of members from one network; by default [`MAX_MEMBERS_PER_NETWORK`].
     pub most_members_per_network: usize,
-    /// Longest visit; by default [`VISIT_WITHIN`].
+    /// Maximum duration of a visit; by default [`VISIT_WITHIN`].
     pub visit_within: Duration,
-    /// Time for the first bytes of a connection; by default [`FIRST_BYTES_WITHIN`].
+    /// Timeout for the first bytes of a connection; by default [`FIRST_BYTES_WITHIN`].
     pub first_bytes_within: Duration,
-    /// Time in which an HTTP client must take something of its answer; by default [`TAKEN_WITHIN`].
-    pub taken_within: Duration,
+    /// Timeout for writing to an HTTP client that reads nothing; by default [`WRITE_TIMEOUT`].
+    pub write_timeout: Duration,
 }
 
 impl Limits {
-    /// Places for so many members, a quarter of them for one network.
+    /// Creates limits for this number of members, at most a quarter of them from one network.
     #[must_use]
     pub fn of_clients(most_members: usize) -> Self {
         let share = MAX_MEMBERS / MAX_MEMBERS_PER_NETWORK;
@@ -69,13 +69,13 @@ impl Default for Limits {
             most_members_per_network: MAX_MEMBERS_PER_NETWORK,
             visit_within: VISIT_WITHIN,
             first_bytes_within: FIRST_BYTES_WITHIN,
-            taken_within: TAKEN_WITHIN,
+            write_timeout: WRITE_TIMEOUT,
         }
     }
 }
 
-/// Network of an address, as large as one subscriber has at most: an IPv4 address alone, or all IPv6 addresses with
-/// the same first 48 bits.
+/// Returns the network of an address, as large as that of one subscriber: a single IPv4 address, or all IPv6 addresses
+/// with the same first 48 bits.
 fn network(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V6(ip) if !ip.is_loopback() => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 80 << 80)),
@@ -83,8 +83,8 @@ fn network(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// Network of a connection; on loopback each connection is counted as one of its own.
-type Neighbourhood = (IpAddr, Option<u64>);
+/// Network of a connection; on loopback, together with the number of the connection, so that each counts by itself.
+type NetworkKey = (IpAddr, Option<u64>);
 
 struct Visitor {
     from: IpAddr,
@@ -94,39 +94,40 @@ struct Visitor {
 #[derive(Default)]
 struct State {
     next: u64,
-    /// By number: the oldest first.
+    /// Visitors by number, oldest first.
     visitors: BTreeMap<u64, Visitor>,
 }
 
 impl State {
-    /// Makes room for one visitor.
+    /// Dismisses the oldest visitor of the network with the most visitors.
     fn dismiss_one(&mut self) {
-        let mut crowds = BTreeMap::<IpAddr, usize>::new();
+        let mut counts = BTreeMap::<IpAddr, usize>::new();
         for visitor in self.visitors.values() {
-            *crowds.entry(visitor.from).or_default() += 1;
+            *counts.entry(visitor.from).or_default() += 1;
         }
-        let crowd = |visitor: &Visitor| crowds.get(&visitor.from).copied().unwrap_or_default();
-        let longest = self.visitors.iter().rev().max_by_key(|(_, visitor)| crowd(visitor)).map(|(&n, _)| n);
-        if let Some(visitor) = longest.and_then(|number| self.visitors.remove(&number)) {
+        let count = |visitor: &Visitor| counts.get(&visitor.from).copied().unwrap_or_default();
+        // Of several maxima, `max_by_key` returns the last: in reversed order, the oldest.
+        let oldest = self.visitors.iter().rev().max_by_key(|(_, visitor)| count(visitor)).map(|(&n, _)| n);
+        if let Some(visitor) = oldest.and_then(|number| self.visitors.remove(&number)) {
             visitor.dismissal.notify_one();
         }
     }
 }
 
-/// Everybody who is connected.
+/// All connections of a server. Clones share them.
 #[derive(Clone)]
 pub struct Connections {
     limits: Limits,
     state: Arc<Mutex<State>>,
-    members: HolderLimiter<Neighbourhood>,
+    members: HolderLimiter<NetworkKey>,
     /// Members that may only read Zarr.
-    readers: HolderLimiter<Neighbourhood>,
+    readers: HolderLimiter<NetworkKey>,
     /// Further streams of members' links.
-    joined: HolderLimiter<Neighbourhood>,
+    joined: HolderLimiter<NetworkKey>,
 }
 
 impl Connections {
-    /// Nobody yet.
+    /// Starts without connections.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let limiter = |most: usize| HolderLimiter::new(most as u64);
@@ -140,25 +141,25 @@ impl Connections {
         }
     }
 
-    /// Limits of these connections.
+    /// Returns the limits of these connections.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Most connections at a time.
+    /// Returns the maximum number of connections at a time.
     #[must_use]
     pub fn most_connections(&self) -> usize {
         self.limits.most_visitors + self.limits.most_members + MAX_JOINED
     }
 
-    /// True when half of the places for visitors are taken.
+    /// Returns whether half of the places for visitors are taken.
     #[must_use]
     pub fn is_crowded(&self) -> bool {
         self.state.lock().visitors.len() >= self.limits.most_visitors / 2
     }
 
-    /// Somebody came. Another may have to leave for it.
+    /// Adds a new connection as a visitor; dismisses another visitor if all places are taken.
     #[must_use]
     pub fn enter(&self, from: IpAddr) -> ConnectionSlot {
         let mut state = self.state.lock();
@@ -174,25 +175,25 @@ impl Connections {
     }
 }
 
-/// One connection, until it is dropped.
+/// Place of one connection, until it is dropped.
 pub struct ConnectionSlot {
     connections: Connections,
     number: u64,
     dismissal: Arc<Notify>,
-    /// None while it is a visitor.
-    permits: Mutex<Vec<HolderPermit<Neighbourhood>>>,
+    /// Permits of a member; empty for a visitor.
+    permits: Mutex<Vec<HolderPermit<NetworkKey>>>,
 }
 
 impl ConnectionSlot {
-    /// The visitor has shown that it may come in; once is enough.
+    /// Makes a visitor a member; has no effect on a member.
     ///
     /// # Errors
-    /// `Busy` when there are too many already, or it has been dismissed.
+    /// `Busy` if all members' places are taken, or the visitor has been dismissed.
     pub fn admit(&self) -> Result<()> {
         self.admit_as(false)
     }
 
-    /// Admits a visitor that may only read Zarr. Such members take half of the places at most, rounded up.
+    /// Makes a visitor a member that may only read Zarr. Such members take at most half of the places, rounded up.
     ///
     /// # Errors
     /// As [`admit`](Self::admit).
@@ -213,10 +214,10 @@ impl ConnectionSlot {
         })
     }
 
-    /// It is a further stream of a member's link, which has proven that.
+    /// Makes a visitor a further stream of a member's link; the caller has verified that it is one.
     ///
     /// # Errors
-    /// `Busy` when there are too many already, or it has been dismissed.
+    /// `Busy` if all places for streams are taken, or the visitor has been dismissed.
     pub fn join(&self) -> Result<()> {
         self.leave_visitors(|network| {
             let joined = self.connections.joined.try_acquire(network, 1);
@@ -224,10 +225,10 @@ impl ConnectionSlot {
         })
     }
 
-    /// Makes something else of a visitor, with the permits for it; once is enough.
+    /// Removes the connection from the visitors if `acquire` returns permits for it; has no effect if it has permits.
     fn leave_visitors(
         &self,
-        acquire: impl FnOnce(Neighbourhood) -> Result<Vec<HolderPermit<Neighbourhood>>>,
+        acquire: impl FnOnce(NetworkKey) -> Result<Vec<HolderPermit<NetworkKey>>>,
     ) -> Result<()> {
         let mut permits = self.permits.lock();
         if !permits.is_empty() {
@@ -242,12 +243,12 @@ impl ConnectionSlot {
         Ok(())
     }
 
-    /// Waits until the visit has to end, and says why. For ever once admitted.
+    /// Waits until the visit has to end; returns the reason. Does not return for a member.
     ///
     /// # Cancel safety
-    /// Safe, but the time begins anew.
-    pub async fn over(&self) -> Error {
-        let outstayed = async {
+    /// Safe, but each call starts the time limit again.
+    pub async fn visit_ended(&self) -> Error {
+        let timed_out = async {
             tokio::time::sleep(self.connections.limits.visit_within).await;
             if !self.permits.lock().is_empty() {
                 std::future::pending::<()>().await;
@@ -255,8 +256,10 @@ impl ConnectionSlot {
         };
         tokio::select! {
             biased;
-            () = self.dismissal.notified() => Error::new(ErrorKind::Busy, "others needed the place"),
-            () = outstayed => {
+            () = self.dismissal.notified() => {
+                busy("too many connections without a token: this one was closed to make room for another")
+            }
+            () = timed_out => {
                 let secs = self.connections.limits.visit_within.as_secs_f32();
                 Error::new(ErrorKind::TimedOut, format!("expected a token within {secs} s, found none"))
             }
@@ -299,70 +302,70 @@ mod tests {
         connections.enter(from.parse().unwrap())
     }
 
-    fn is_over(slot: &ConnectionSlot) -> bool {
-        slot.over().now_or_never().is_some()
+    fn is_dismissed(slot: &ConnectionSlot) -> bool {
+        slot.visit_ended().now_or_never().is_some()
     }
 
     #[tokio::test]
-    async fn the_newest_finds_a_place_and_the_largest_crowd_makes_room() {
+    async fn a_new_connection_replaces_the_oldest_visitor_of_the_largest_network() {
         let connections = connections();
-        let alone = enter(&connections, "192.0.2.1");
-        let crowd: Vec<ConnectionSlot> =
+        let single = enter(&connections, "192.0.2.1");
+        let many: Vec<ConnectionSlot> =
             (0..5).map(|n| enter(&connections, &format!("2001:db8::{n}"))).collect();
-        assert_eq!(crowd.iter().map(is_over).collect::<Vec<_>>(), [true, true, false, false, false]);
-        assert!(!is_over(&alone), "a modest network is left in peace");
+        assert_eq!(many.iter().map(is_dismissed).collect::<Vec<_>>(), [true, true, false, false, false]);
+        assert!(!is_dismissed(&single), "the visitor of a smaller network stays");
         let newest = enter(&connections, "192.0.2.1");
-        assert!(is_over(&crowd[2]) && !is_over(&newest) && !is_over(&alone));
-        assert!(crowd[2].admit().is_err(), "who was dismissed comes in no more");
+        assert!(is_dismissed(&many[2]) && !is_dismissed(&newest) && !is_dismissed(&single));
+        assert!(many[2].admit().is_err(), "a dismissed visitor cannot be admitted");
     }
 
     #[tokio::test]
-    async fn members_are_not_asked_to_leave() {
+    async fn members_are_not_dismissed() {
         let connections = connections();
         let member = enter(&connections, LOOPBACK);
         member.admit().unwrap();
         let visitors: Vec<ConnectionSlot> = (0..20).map(|_| enter(&connections, LOOPBACK)).collect();
-        assert!(!is_over(&member));
-        assert_eq!(visitors.iter().filter(|slot| !is_over(slot)).count(), 4);
+        assert!(!is_dismissed(&member));
+        assert_eq!(visitors.iter().filter(|slot| !is_dismissed(slot)).count(), 4);
     }
 
     #[tokio::test]
-    async fn members_are_counted_in_all_and_by_network() {
+    async fn members_are_limited_in_total_and_by_network() {
         let connections = connections();
         let admitted = |from: &str| {
             let slot = enter(&connections, from);
             let result = slot.admit();
             (slot, result.map_err(|e| e.kind()))
         };
-        let (mut places, mut results) = (Vec::new(), Vec::new());
+        let (mut slots, mut results) = (Vec::new(), Vec::new());
         for from in ["192.0.2.1", "192.0.2.1", "192.0.2.1", LOOPBACK, LOOPBACK] {
             let (slot, result) = admitted(from);
-            places.push(slot);
+            slots.push(slot);
             results.push(result.is_ok());
         }
         assert_eq!(results, [true, true, false, true, false]);
-        places.clear();
+        slots.clear();
         for loopback in [LOOPBACK, "::1"] {
             let all: Vec<_> = (0..3).map(|_| admitted(loopback)).collect();
             assert!(
                 all.iter().all(|(_, result)| result.is_ok()),
-                "{loopback}: tunnels and proxies come from here"
+                "{loopback}: tunnels and proxies connect from here"
             );
         }
     }
 
     #[tokio::test]
-    async fn who_may_only_read_zarr_leaves_half_of_the_places_to_others() {
+    async fn zarr_readers_take_at_most_half_of_the_places() {
         let connections = connections();
         let slots: Vec<ConnectionSlot> = (0..4).map(|_| enter(&connections, LOOPBACK)).collect();
         assert!(slots[..2].iter().all(|slot| slot.admit_reader().is_ok()));
         assert_eq!(slots[2].admit_reader().unwrap_err().kind(), ErrorKind::Busy);
-        assert!(slots[0].admit_reader().is_ok(), "once is enough");
+        assert!(slots[0].admit_reader().is_ok(), "repeated admission has no effect");
         assert!(slots[3].admit().is_ok());
     }
 
     #[tokio::test]
-    async fn further_streams_are_counted_by_themselves_in_all_and_by_network() {
+    async fn further_streams_have_limits_of_their_own() {
         let connections = connections();
         let join = |from: &str| {
             let slot = enter(&connections, from);
@@ -372,7 +375,7 @@ mod tests {
         let streams: Vec<(ConnectionSlot, bool)> = (0..3).map(|_| join("192.0.2.1")).collect();
         assert_eq!(streams.iter().map(|(_, joined)| *joined).collect::<Vec<_>>(), [true, true, false]);
         let member = enter(&connections, "192.0.2.1");
-        assert!(member.admit().is_ok(), "they take no member's place");
+        assert!(member.admit().is_ok(), "streams take no places of members");
         let many: Vec<(ConnectionSlot, bool)> = (0..MAX_JOINED).map(|_| join(LOOPBACK)).collect();
         assert_eq!(many.iter().filter(|(_, joined)| *joined).count(), MAX_JOINED - 2);
         drop((streams, many));
@@ -380,12 +383,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_visit_ends_in_time_and_a_membership_does_not() {
+    async fn visitors_time_out_and_members_do_not() {
         let visit_within = Duration::from_millis(20);
         let connections = Connections::new(Limits { visit_within, ..Limits::default() });
         let (visitor, member) = (enter(&connections, LOOPBACK), enter(&connections, LOOPBACK));
         member.admit().unwrap();
-        assert_eq!(visitor.over().await.kind(), ErrorKind::TimedOut);
-        assert!(tokio::time::timeout(visit_within * 5, member.over()).await.is_err());
+        assert_eq!(visitor.visit_ended().await.kind(), ErrorKind::TimedOut);
+        assert!(tokio::time::timeout(visit_within * 5, member.visit_ended()).await.is_err());
     }
 }

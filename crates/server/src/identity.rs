@@ -9,8 +9,8 @@ use link::Identity;
 
 /// Maximum size of a certificate or key file, in bytes; certificates with a chain have a few KiB.
 const MAX_PEM_BYTES: u64 = 256 << 10;
-/// First line of the key in the one file that holds certificate and key.
-const KEY_BEGINS: &str = "-----BEGIN PRIVATE KEY-----";
+/// First line of the key in a file that contains both certificate and key.
+const KEY_HEADER: &str = "-----BEGIN PRIVATE KEY-----";
 
 /// Choice of the identity of a server.
 #[derive(Clone, Debug, Default)]
@@ -54,13 +54,13 @@ fn own(folder: &Path, machine: &str) -> Result<Identity> {
     let path = folder.join("identity.pem");
     match read_private(&path, MAX_PEM_BYTES) {
         Ok(text) => {
-            let begins = text.find(KEY_BEGINS).ok_or_else(|| {
+            let key_start = text.find(KEY_HEADER).ok_or_else(|| {
                 Error::corrupt(format!(
                     "expected a certificate and its key, found no key: `{}`",
                     path.display()
                 ))
             })?;
-            let (certificate, key) = text.split_at(begins);
+            let (certificate, key) = text.split_at(key_start);
             Identity::from_pem(certificate, key).map_err(|e| e.context(format!("file `{}`", path.display())))
         }
         Err(e) if e.kind() == ErrorKind::NotFound || !folder.is_dir() => {
@@ -69,7 +69,7 @@ fn own(folder: &Path, machine: &str) -> Result<Identity> {
             let text = format!("{}{}", identity.certificate_pem(), identity.key_pem());
             if let Err(error) = private_folder(folder).and_then(|()| write_private(&path, &text)) {
                 tracing::warn!(
-                    "the certificate is not kept, so that the next start has another fingerprint: {error}"
+                    "the certificate cannot be stored, so the fingerprint changes with the next start: {error}"
                 );
             }
             Ok(identity)
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_nothing_can_be_kept_it_is_made_all_the_same() {
+    fn an_identity_that_cannot_be_stored_is_generated_nevertheless() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn is_made_once_and_kept() {
+    fn an_identity_is_generated_once_and_stored() {
         let folder = tempfile::tempdir().unwrap();
         let first = load(&IdentityChoice::Own, folder.path(), "m").unwrap();
         let again = load(&IdentityChoice::Own, folder.path(), "m").unwrap();

@@ -91,7 +91,7 @@ impl Metrics {
         let uptime = self.started.elapsed().as_secs();
         line("uptime_seconds", "gauge", "Time since the server started.", uptime);
         line("datasets", "gauge", "Data sets that are exported now.", datasets as u64);
-        line("connections_total", "counter", "Connections that came.", get(&self.connections));
+        line("connections_total", "counter", "Accepted connections.", get(&self.connections));
         line("connected", "gauge", "Open connections.", get(&self.connected));
         line(
             "clients_total",

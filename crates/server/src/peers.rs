@@ -46,7 +46,7 @@ impl Handler for PeersHandler {
         // Half of the remaining time: the client has to get the response before it gives up.
         let deadline = call.operation.urgency().deadline.map(Instant::from_std);
         let left = deadline.map_or(CHAIN_TIMEOUT, |at| at.saturating_duration_since(Instant::now()));
-        chain.extend(behind(&export, left.min(CHAIN_TIMEOUT) / 2).await);
+        chain.extend(upstream_chain(&export, left.min(CHAIN_TIMEOUT) / 2).await);
         call.operation.item(encode_json(&DatasetPeers { peers, chain })?, Bytes::new()).await
     }
 }
@@ -63,7 +63,7 @@ fn named_peers(peers: &[Url], export: &str, is_only_one: bool) -> Vec<String> {
 
 /// Returns the servers that an export's data come through, nearest first, according to their responses within a time
 /// limit. If one of them does not respond, the last known ones are included.
-async fn behind(export: &Export, within: Duration) -> Vec<String> {
+async fn upstream_chain(export: &Export, within: Duration) -> Vec<String> {
     // Each request here causes one to every server behind this one.
     let mut heard_at = export.chain_heard.lock().await;
     if heard_at.is_some_and(|at| at.elapsed() < CHAIN_VALID_FOR) {
@@ -96,10 +96,10 @@ async fn query_chain(stack: &Stack, within: Duration) -> (Vec<String>, bool) {
 /// `Invalid` for a loop, or a chain of more than [`MAX_CHAIN`] servers.
 pub async fn check_chain(export: &Export, name: &str) -> Result<()> {
     export.server_name.get_or_init(|| name.to_owned());
-    check(&behind(export, CHAIN_TIMEOUT).await, &export.name, name)
+    check(&upstream_chain(export, CHAIN_TIMEOUT).await, &export.name, name)
 }
 
-/// Checks, as [`check_chain`] does, a stack that an export is to have.
+/// Checks a stack that an export is about to use, as [`check_chain`] does.
 ///
 /// # Errors
 /// As [`check_chain`].
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn peers_without_a_data_set_have_all_and_others_their_own() {
+    fn peers_without_a_data_set_have_all_and_others_only_the_named_one() {
         let peers: Vec<Url> = ["corridor://a:1#token=t", "corridor://b:1/x", "corridor://c:1/y/u"]
             .map(|url| url.parse().unwrap())
             .to_vec();

@@ -176,7 +176,7 @@ impl ServerNames {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
         let shown = if is_name { name } else { "NAME" };
         Err(format!(
-            "the Host header is not a name of this server; if a proxy in front of it is reached by this name, start it with \
+            "the Host header is not a name of this server; if it is the name of a proxy in front of it, start the server with \
              `--public-url https://{shown}/` (the whole address that people open, with its path)"
         ))
     }
@@ -188,7 +188,7 @@ impl ServerNames {
         };
         bare.parse::<IpAddr>().is_ok()
             || name.eq_ignore_ascii_case("localhost")
-            || self.hosts.iter().any(|own| is_of(own, name))
+            || self.hosts.iter().any(|own| matches_name(own, name))
             || self.proxies.public.iter().any(is_public)
     }
 
@@ -196,7 +196,7 @@ impl ServerNames {
         from.to_canonical().is_loopback() || self.proxies.trusted.iter().any(|proxy| proxy.contains(from))
     }
 
-    /// Checks the origin of a request: only this server's own page may ask. `host` has been checked.
+    /// Checks the origin of a request: only this server's own page may send it. `host` has been checked.
     pub(crate) fn check_origin(
         &self,
         headers: &HeaderMap,
@@ -213,12 +213,12 @@ impl ServerNames {
         let more = if from.address.to_canonical().is_loopback() {
             ""
         } else {
-            ", and this one with `--trusted-proxy ADDRESS`"
+            ", and start this server with `--trusted-proxy ADDRESS`"
         };
         Err(format!(
-            "the Origin is another site: a page of `{shown}` asks, and this server was asked as `{host}`. If that is a proxy in front \
-             of it, start it with `--public-url {shown}/` (the whole address that people open, with its path), or have the proxy pass on \
-             what the browser says (nginx: `proxy_set_header Host $http_host;`){more}"
+            "the Origin is another site: the request comes from a page of `{shown}` and names this server `{host}`. If `{shown}` is a \
+             proxy in front of this server, start the server with `--public-url {shown}/` (the whole address that people open, with its \
+             path), or have the proxy pass on the browser's header (nginx: `proxy_set_header Host $http_host;`){more}"
         ))
     }
 
@@ -309,8 +309,8 @@ fn first<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()?.split(',').next().map(str::trim).filter(|value| !value.is_empty())
 }
 
-/// Returns whether a certificate name matches.
-fn is_of(own: &str, name: &str) -> bool {
+/// Returns whether a name of the server, which may be `*.DOMAIN`, matches a requested name.
+fn matches_name(own: &str, name: &str) -> bool {
     match own.strip_prefix("*.") {
         Some(domain) => name.split_once('.').is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(domain)),
         None => own.eq_ignore_ascii_case(name),
@@ -382,11 +382,11 @@ mod tests {
         }
         assert!(names.host(&headers(&[])).is_err());
         assert!(check("evil.org").unwrap_err().contains("--public-url https://evil.org/"));
-        assert!(!check("evil<b>").unwrap_err().contains('<'), "nothing of theirs becomes markup");
+        assert!(!check("evil<b>").unwrap_err().contains('<'), "the header is not inserted as markup");
     }
 
     #[test]
-    fn only_our_own_page_may_ask() {
+    fn only_pages_of_this_server_may_send_requests() {
         let names = names(&["https://viz.example.org/run42/"]);
         let check = |origin, host, more: &[(&'static str, &'static str)], from| {
             let mut all = headers(more);
@@ -408,15 +408,15 @@ mod tests {
         ] {
             assert!(!check(foreign, own, &[], LOOPBACK), "{foreign}");
         }
-        assert!(check("https://viz.example.org", own, &[], LOOPBACK), "it was told of");
+        assert!(check("https://viz.example.org", own, &[], LOOPBACK), "a public address");
         assert!(!check("http://viz.example.org", own, &[], LOOPBACK));
-        let said = [("x-forwarded-host", "hub.example.org")];
-        assert!(check("https://hub.example.org", own, &said, LOOPBACK), "the proxy says so");
+        let forwarded = [("x-forwarded-host", "hub.example.org")];
+        assert!(check("https://hub.example.org", own, &forwarded, LOOPBACK), "a proxy on this machine");
         let far = |text: &str| RequestPeer { address: text.parse().unwrap(), is_encrypted: true };
-        assert!(check("https://hub.example.org", own, &said, far("10.1.2.3")), "a trusted one too");
-        assert!(!check("https://hub.example.org", own, &said, far("10.2.2.3")), "others are not believed");
-        assert!(check("http://localhost:8080", "localhost", &[], LOOPBACK), "a proxy that cuts off the port");
-        assert!(!check("http://localhost:8080", "localhost:26775", &[], LOOPBACK), "browsers do not");
+        assert!(check("https://hub.example.org", own, &forwarded, far("10.1.2.3")), "a trusted proxy");
+        assert!(!check("https://hub.example.org", own, &forwarded, far("10.2.2.3")), "another host");
+        assert!(check("http://localhost:8080", "localhost", &[], LOOPBACK), "a proxy that removes the port");
+        assert!(!check("http://localhost:8080", "localhost:26775", &[], LOOPBACK), "another port");
         let open = ServerNames { is_guarded: false, ..names };
         let cut = headers(&[("origin", "http://localhost:8080")]);
         assert!(open.check_origin(&cut, "localhost", LOOPBACK).is_err(), "without a token");
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_proxy_puts_before_paths_is_taken_off() {
+    fn path_prefixes_of_proxies_are_removed() {
         let names = names(&["https://viz.example.org/run42", "https://viz.example.org/run42/more/"]);
         let strip = |path: &str| names.stripped(&path.parse().unwrap());
         let path = |text: &str| Some(StrippedPath::Path(text.parse().unwrap()));
@@ -464,16 +464,17 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_tells_when_a_request_was_not_encrypted() {
+    fn a_trusted_proxy_reports_unencrypted_requests() {
         let names = names(&[]);
-        let told = |pairs: &[(&'static str, &'static str)]| names.came_unencrypted(&headers(pairs), LOOPBACK);
-        assert!(told(&[("x-forwarded-proto", "http"), ("x-forwarded-for", "192.0.2.7, 10.0.0.1")]));
+        let reports =
+            |pairs: &[(&'static str, &'static str)]| names.came_unencrypted(&headers(pairs), LOOPBACK);
+        assert!(reports(&[("x-forwarded-proto", "http"), ("x-forwarded-for", "192.0.2.7, 10.0.0.1")]));
         for client in ["192.0.2.7:50123", "2001:db8::7", "[2001:db8::7]", "[2001:db8::7]:50123"] {
             let headers = [("x-forwarded-proto", "http"), ("x-forwarded-for", client)];
-            assert!(told(&headers), "{client}");
+            assert!(reports(&headers), "{client}");
         }
-        assert!(!told(&[("x-forwarded-proto", "https"), ("x-forwarded-for", "192.0.2.7")]));
-        assert!(!told(&[("x-forwarded-proto", "http"), ("x-forwarded-for", "127.0.0.1")]));
-        assert!(!told(&[]));
+        assert!(!reports(&[("x-forwarded-proto", "https"), ("x-forwarded-for", "192.0.2.7")]));
+        assert!(!reports(&[("x-forwarded-proto", "http"), ("x-forwarded-for", "127.0.0.1")]));
+        assert!(!reports(&[]));
     }
 }

@@ -47,7 +47,7 @@ impl Stack {
         }
     }
 
-    /// Sends another request than a read to a server that has the data, and to the next one if it cannot answer now.
+    /// Sends a request that is not a read to a server that has the data, and to the next one if it cannot answer now.
     ///
     /// # Errors
     /// The operation's error, or the reason that there is no connection; `Unsupported` for data that are read here, or

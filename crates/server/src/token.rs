@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_does_not_tell_the_secret() {
+    fn a_refusal_does_not_contain_the_secret() {
         let admission = Admission::Token(Token::chosen("s3cret").unwrap());
         assert!(admission.check("s3cret").is_ok());
         for offered in ["", "wrong"] {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_for_zarr_opens_nothing_else() {
+    fn a_token_for_zarr_gives_no_other_right() {
         let token = |text| Token::chosen(text).unwrap();
         let readers = ZarrReaders::new(token("read"), &["https://viewer.example".into()]).unwrap();
         let admission = Admission::TokenAndReaders(token("all"), readers);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_named_by_their_origin() {
+    fn pages_are_allowed_by_their_origin() {
         let readers = |origins: &[&str]| {
             let origins: Vec<String> = origins.iter().map(|&origin| origin.to_owned()).collect();
             ZarrReaders::new(Token::chosen("t").unwrap(), &origins)

@@ -74,8 +74,8 @@ async fn connections_with_unread_answers_are_closed_in_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_that_do_not_read_their_answers_are_disconnected_in_time() {
-    let taken_within = Duration::from_millis(300);
-    let served = Served::with_limits(&[CUBE], Limits { taken_within, ..small_limits() }).await;
+    let write_timeout = Duration::from_millis(300);
+    let served = Served::with_limits(&[CUBE], Limits { write_timeout, ..small_limits() }).await;
     let url = served.url();
     let token = url.token.clone().unwrap();
     let request = format!(
@@ -90,7 +90,7 @@ async fn members_that_do_not_read_their_answers_are_disconnected_in_time() {
         crowd.push(stream);
     }
     for mut stream in crowd {
-        tokio::time::sleep(taken_within * 2).await;
+        tokio::time::sleep(write_timeout * 2).await;
         let end = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut Vec::new())).await;
         assert!(end.is_ok(), "the server must have hung up");
     }

@@ -55,8 +55,8 @@ pub(crate) struct ScanResult {
     pub(crate) found: Vec<ScannedDataset>,
     /// Files and folders that are not data sets, with the reasons.
     pub(crate) left_out: Vec<(String, String)>,
-    /// Reason that the scan is not complete; `None` if it is.
-    pub(crate) is_cut: Option<String>,
+    /// Reason that the scan is incomplete; `None` for a complete scan.
+    pub(crate) incomplete: Option<String>,
 }
 
 /// A folder that is scanned for data sets.
@@ -103,7 +103,7 @@ impl ScannedFolder {
     /// Scans the whole folder. Blocking.
     pub(crate) fn scan(&mut self) -> ScanResult {
         let root = self.root.clone();
-        let mut looking = FolderScan {
+        let mut scan = FolderScan {
             folder: self,
             seen: BTreeMap::new(),
             visited: HashSet::new(),
@@ -112,10 +112,10 @@ impl ScannedFolder {
             result: ScanResult::default(),
         };
         if let Ok(about) = std::fs::metadata(&root) {
-            looking.visited.insert((about.dev(), about.ino()));
+            scan.visited.insert((about.dev(), about.ino()));
         }
-        looking.enter(&root, "", 0);
-        let FolderScan { seen, mut result, .. } = looking;
+        scan.enter(&root, "", 0);
+        let FolderScan { seen, mut result, .. } = scan;
         self.seen = seen;
         result.found.sort_by(|a, b| a.name.cmp(&b.name));
         result.left_out.sort();
@@ -139,17 +139,17 @@ impl FolderScan<'_> {
         };
         let mut found: Vec<(FolderEntry, Recognized)> = Vec::with_capacity(files.len());
         for entry in files {
-            let seen = self.seen_at(&entry, "its beginning is not that of a known format");
+            let seen = self.recognized(&entry, "its first bytes are not those of a known format");
             found.push((entry, seen));
         }
-        // Each is read once: a folder may have thousands of descriptions, and thousands of other files.
-        let describing: Vec<DetachedHeader> = found
+        // Each header is read once: a folder may have thousands of headers, and thousands of other files.
+        let headers: Vec<DetachedHeader> = found
             .iter()
             .filter(|(_, seen)| matches!(seen, Recognized::Data("NRRD" | "NIfTI" | "raw" | "Enzo")))
             .filter_map(|(entry, _)| DetachedHeader::read(&entry.path))
             .collect();
         for (entry, seen) in found {
-            let is_part = describing.iter().any(|of| of.has_part(&entry.name));
+            let is_part = headers.iter().any(|header| header.has_part(&entry.name));
             match seen {
                 _ if is_part => tracing::debug!("`{}` is a part of the data set beside it", below(&entry)),
                 Recognized::Data(format) => self.add(below(&entry), entry, format),
@@ -157,7 +157,7 @@ impl FolderScan<'_> {
             }
         }
         for entry in folders {
-            match self.seen_at(&entry, "") {
+            match self.recognized(&entry, "") {
                 Recognized::Data(format) => self.add(below(&entry), entry, format),
                 Recognized::None(why) if !why.is_empty() => self.result.left_out.push((below(&entry), why)),
                 Recognized::None(_) if depth >= MAX_DEPTH => {
@@ -173,8 +173,9 @@ impl FolderScan<'_> {
         }
     }
 
+    /// Records the first reason that the scan is incomplete.
     fn cut(&mut self, why: &str) {
-        self.result.is_cut.get_or_insert_with(|| why.to_owned());
+        self.result.incomplete.get_or_insert_with(|| why.to_owned());
     }
 
     fn add(&mut self, name: String, entry: FolderEntry, format: &'static str) {
@@ -232,9 +233,9 @@ impl FolderScan<'_> {
         Some(entries)
     }
 
-    /// Returns the cached result for an entry in this state, or recognizes it now. Creating a file in a folder changes
-    /// its state.
-    fn seen_at(&mut self, entry: &FolderEntry, unknown: &str) -> Recognized {
+    /// Returns the cached result for an entry in this state, or recognizes it now; `unknown` is the reason for a file
+    /// of unknown format. Creating a file in a folder changes its state.
+    fn recognized(&mut self, entry: &FolderEntry, unknown: &str) -> Recognized {
         let state = FileState::of(&entry.about);
         let known = self.folder.seen.remove(&entry.path).filter(|(then, _)| *then == state);
         let seen = match known {
@@ -260,12 +261,12 @@ mod tests {
 
     use super::*;
 
-    fn names(look: &ScanResult) -> Vec<&str> {
-        look.found.iter().map(|found| found.name.as_str()).collect()
+    fn names(scan: &ScanResult) -> Vec<&str> {
+        scan.found.iter().map(|found| found.name.as_str()).collect()
     }
 
     #[test]
-    fn data_sets_at_any_depth_are_found_and_followed() {
+    fn data_sets_at_any_depth_are_found_and_changes_are_followed() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str, bytes: &[u8]| {
             let path = dir.path().join("data").join(name);
@@ -286,20 +287,20 @@ mod tests {
         symlink(dir.path().join("data/a.npy"), dir.path().join("data/in.npy")).unwrap();
         symlink(dir.path().join("data"), dir.path().join("data/deep/loop")).unwrap();
         let mut folder = ScannedFolder::new(&dir.path().join("data")).unwrap();
-        let look = folder.scan();
-        assert_eq!(names(&look)[..3], ["a.npy", "deep/er/b.npy", "head.nhdr"]);
-        assert!(names(&look).contains(&"store"));
-        assert!(names(&look).contains(&"in.npy"), "links that stay inside are followed");
-        assert!(!names(&look).iter().any(|name| name.contains("loop")), "each folder once");
-        let left_out: Vec<_> = look.left_out.iter().map(|(name, _)| name.as_str()).collect();
+        let scan = folder.scan();
+        assert_eq!(names(&scan)[..3], ["a.npy", "deep/er/b.npy", "head.nhdr"]);
+        assert!(names(&scan).contains(&"store"));
+        assert!(names(&scan).contains(&"in.npy"), "links that stay inside are followed");
+        assert!(!names(&scan).iter().any(|name| name.contains("loop")), "each folder is scanned once");
+        let left_out: Vec<_> = scan.left_out.iter().map(|(name, _)| name.as_str()).collect();
         assert!(left_out.contains(&"notes.txt") && left_out.contains(&"out.npy"), "{left_out:?}");
-        assert!(!left_out.contains(&"head.raw"), "a part of what is beside it");
+        assert!(!left_out.contains(&"head.raw"), "a part of the data set beside it");
 
         at("new.npy", npy);
         at("notes.txt", b"\x93NUMPY\x01\x00");
         std::fs::remove_file(dir.path().join("data/a.npy")).unwrap();
-        let look = folder.scan();
-        assert!(names(&look).contains(&"new.npy") && names(&look).contains(&"notes.txt"));
-        assert!(!names(&look).contains(&"a.npy"));
+        let scan = folder.scan();
+        assert!(names(&scan).contains(&"new.npy") && names(&scan).contains(&"notes.txt"));
+        assert!(!names(&scan).contains(&"a.npy"));
     }
 }

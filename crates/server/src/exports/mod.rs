@@ -76,7 +76,8 @@ pub struct Export {
     opening: tokio::sync::Mutex<()>,
     /// Identity and generation of the last description, so that a search by identity begins with the likely data set.
     described: Mutex<Option<(DatasetId, Generation)>>,
-    looked_at: Mutex<Instant>,
+    /// Time of the last check for changes.
+    checked_at: Mutex<Instant>,
     /// Tasks with requests to other servers; they end with this value.
     asking: Mutex<JoinSet<()>>,
     /// Name of this server among other servers; set once it listens.
@@ -103,16 +104,16 @@ struct LazyExport {
 struct CachedDocument(Mutex<Option<(DatasetId, Generation, Bytes)>>);
 
 impl CachedDocument {
-    /// Returns the document for this state; creates it by `make` if needed. Other callers wait meanwhile.
+    /// Returns the document for the state of `dataset`; creates it with `make` if needed. Other callers wait meanwhile.
     fn of(&self, dataset: &Dataset, make: impl FnOnce(&Dataset) -> Result<Bytes>) -> Result<Bytes> {
-        let mut said = self.0.lock();
-        if let Some((id, generation, text)) = &*said
+        let mut cached = self.0.lock();
+        if let Some((id, generation, text)) = &*cached
             && (*id, *generation) == (dataset.id, dataset.generation)
         {
             return Ok(text.clone());
         }
         let text = make(dataset)?;
-        *said = Some((dataset.id, dataset.generation, text.clone()));
+        *cached = Some((dataset.id, dataset.generation, text.clone()));
         Ok(text)
     }
 }
@@ -128,7 +129,7 @@ impl Export {
             lazy,
             opening: tokio::sync::Mutex::default(),
             described: Mutex::default(),
-            looked_at: Mutex::new(Instant::now()),
+            checked_at: Mutex::new(Instant::now()),
             asking: Mutex::default(),
             server_name: OnceLock::new(),
             encoded: CachedDocument::default(),
@@ -143,7 +144,7 @@ impl Export {
     #[must_use]
     pub fn open_stack(&self) -> Option<Arc<Stack>> {
         if matches!(self.location, Location::Remote(_)) && self.is_time(self.opener.asks_again_after()) {
-            self.ask_again();
+            self.refresh();
         }
         self.current.lock().clone()
     }
@@ -157,7 +158,7 @@ impl Export {
     /// Safe: the next caller opens it.
     pub async fn stack(self: &Arc<Self>) -> Result<Arc<Stack>> {
         if let Some(stack) = self.open_stack() {
-            self.used();
+            self.mark_used();
             return Ok(stack);
         }
         let _one_at_a_time = self.opening.lock().await;
@@ -165,9 +166,9 @@ impl Export {
             return Ok(stack);
         }
         let stack = Arc::new(self.open().await?);
-        *self.looked_at.lock() = Instant::now();
+        *self.checked_at.lock() = Instant::now();
         *self.current.lock() = Some(Arc::clone(&stack));
-        self.used();
+        self.mark_used();
         Ok(stack)
     }
 
@@ -203,19 +204,19 @@ impl Export {
         }
         let before = self.stack().await?.source.describe().await?;
         let former = std::mem::replace(&mut *self.meaning.lock(), meaning);
-        self.suspect();
+        self.check_next();
         match self.describe().await {
             Ok(now) => Ok((before.id, before.generation) != (now.id, now.generation)),
             Err(error) => {
                 *self.meaning.lock() = former;
-                self.suspect();
+                self.check_next();
                 Err(error)
             }
         }
     }
 
     /// Marks a data set of a folder as used; may close the least recently used one. Its reads in flight continue.
-    fn used(self: &Arc<Self>) {
+    fn mark_used(self: &Arc<Self>) {
         let Some(lazy) = &self.lazy else { return };
         let mut open = lazy.open.lock();
         if open.last().is_some_and(|last| Arc::ptr_eq(last, self)) {
@@ -230,7 +231,7 @@ impl Export {
     }
 
     /// Opens the data set again if other servers have other data sets now, or name other peers.
-    fn ask_again(&self) {
+    fn refresh(&self) {
         let mut asking = self.asking.lock();
         while asking.try_join_next().is_some() {}
         // One request at a time; none without a runtime, as on a rendering thread.
@@ -242,9 +243,9 @@ impl Export {
             if !known.upstream.has_changed().await {
                 return;
             }
-            match fresh(location, &*opener, server_name.as_deref()).await {
+            match open_checked(location, &*opener, server_name.as_deref()).await {
                 Ok(stack) => *current.lock() = Some(Arc::new(stack)),
-                Err(error) => tracing::warn!(%error, "`{name}` has changed, and cannot be opened again"),
+                Err(error) => tracing::warn!(%error, "`{name}` has changed and cannot be opened again"),
             }
         };
         asking.spawn_on(again, &runtime);
@@ -271,10 +272,10 @@ impl Export {
         Ok(dataset)
     }
 
-    /// Makes the next description check whether the data have changed, because a reader found that they have.
-    pub(crate) fn suspect(&self) {
-        let mut looked_at = self.looked_at.lock();
-        *looked_at = looked_at.checked_sub(CHECK_INTERVAL).unwrap_or(*looked_at);
+    /// Makes the next description check for changes: a reader found that the data have changed.
+    pub(crate) fn check_next(&self) {
+        let mut checked_at = self.checked_at.lock();
+        *checked_at = checked_at.checked_sub(CHECK_INTERVAL).unwrap_or(*checked_at);
     }
 
     /// Returns the encoded description.
@@ -304,13 +305,13 @@ impl Export {
         (found == (id, generation)).then_some((stack, dataset))
     }
 
-    /// Returns whether the last check is at least this long ago.
+    /// Returns whether a check is due because the last one is at least `pause` ago; if so, records this one.
     fn is_time(&self, pause: Duration) -> bool {
         let now = Instant::now();
-        let mut looked_at = self.looked_at.lock();
-        let is_time = now.duration_since(*looked_at) >= pause;
+        let mut checked_at = self.checked_at.lock();
+        let is_time = now.duration_since(*checked_at) >= pause;
         if is_time {
-            *looked_at = now;
+            *checked_at = now;
         }
         is_time
     }
@@ -321,7 +322,7 @@ impl Export {
         let name = self.name.clone();
         let stack = match (self.open_stack(), &self.lazy) {
             (Some(stack), _) => stack,
-            // As far as it is known: opening thousands of files to list them would take minutes.
+            // The known facts only: opening thousands of files to list them would take minutes.
             (None, Some(lazy)) => {
                 let arrays = lazy.arrays.lock().unwrap_or(0);
                 return ListEntry { name, format: lazy.format.to_owned(), arrays };
@@ -337,7 +338,7 @@ impl Export {
 }
 
 /// Opens a stack, and checks that it can be described and that its data do not come from the server of this name.
-async fn fresh(location: Location, opener: &dyn Opener, server_name: Option<&str>) -> Result<Stack> {
+async fn open_checked(location: Location, opener: &dyn Opener, server_name: Option<&str>) -> Result<Stack> {
     let stack = opener.open(location, opener.default_meaning()).await?;
     stack.source.describe().await?;
     if let Some(server_name) = server_name {
@@ -356,7 +357,7 @@ struct WatchedFolder {
 
 #[derive(Default)]
 struct FolderState {
-    looked_at: Option<Instant>,
+    checked_at: Option<Instant>,
     took: Duration,
     /// Data sets by their names in the folder.
     exports: BTreeMap<String, (FileState, Arc<Export>)>,
@@ -383,7 +384,8 @@ async fn described(location: &Location, opener: &dyn Opener) -> Result<(Stack, A
     Ok((stack, dataset))
 }
 
-fn is_of_the_data(error: &Error) -> bool {
+/// Returns whether an error means that a file is not supported data, or corrupt.
+fn is_data_error(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Corrupt)
 }
 
@@ -402,16 +404,16 @@ async fn as_folder(location: &Location) -> Option<PathBuf> {
 impl Exports {
     /// Opens every location. Names are those of the files; a second one of the same name gets `-2`. If there are
     /// several locations, those that are not data or are corrupt are left out with a warning, as a shell's `FOLDER/*`
-    /// names all files. With `explores`, all data sets in a folder that is not a data set itself are served, at any
-    /// depth, by their paths in it, including those that are created later.
+    /// names all files. With `scans_folders`, all data sets in a folder that is not a data set itself are served, at
+    /// any depth, by their paths in it, including those that are created later.
     ///
     /// # Errors
     /// The error of the first location that cannot be opened for another reason, or of a location if none is left.
-    pub async fn open(locations: &[Location], opener: &dyn Opener, explores: bool) -> Result<Self> {
+    pub async fn open(locations: &[Location], opener: &dyn Opener, scans_folders: bool) -> Result<Self> {
         let mut folders = Vec::new();
         let mut files = Vec::new();
         for location in locations {
-            match as_folder(location).await.filter(|_| explores) {
+            match as_folder(location).await.filter(|_| scans_folders) {
                 Some(path) => folders.push(path),
                 None => files.push(location),
             }
@@ -423,13 +425,13 @@ impl Exports {
         let mut left_out = Vec::new();
         for location in files {
             let (stack, dataset) = match described(location, &*opener).await {
-                Err(error) if is_of_the_data(&error) && locations.len() > 1 => {
+                Err(error) if is_data_error(&error) && locations.len() > 1 => {
                     left_out.push(error);
                     continue;
                 }
                 opened => opened?,
             };
-            let name = unused(&stack.name, &names);
+            let name = unique_name(&stack.name, &names);
             if name != stack.name {
                 tracing::warn!("served as `{name}`: another one has the name `{}`", stack.name);
             }
@@ -444,7 +446,7 @@ impl Exports {
         let mut prefixes = BTreeSet::new();
         let watched = |path: PathBuf| {
             let own = path.file_name().filter(|_| !is_only);
-            let own = own.map(|name| unused(&name.to_string_lossy(), &prefixes));
+            let own = own.map(|name| unique_name(&name.to_string_lossy(), &prefixes));
             prefixes.extend(own.clone());
             let prefix = own.map_or_else(String::new, |own| format!("{own}/"));
             let folder = Arc::new(Mutex::new(ScannedFolder::new(&path)?));
@@ -460,13 +462,13 @@ impl Exports {
         for watched in &this.folders {
             this.scan_folder(watched).await;
         }
-        this.renew().await;
-        this.try_at_start().await;
+        this.update_list().await;
+        this.open_first().await;
         Ok(this)
     }
 
     /// Opens the first data sets of the folders, so that corrupt ones are left out and reported at the start.
-    async fn try_at_start(&self) {
+    async fn open_first(&self) {
         let is_lazy = |export: &&Arc<Export>| export.lazy.is_some();
         let first: Vec<_> = self.all().iter().filter(is_lazy).take(OPENED_AT_START).cloned().collect();
         let tried = first.into_iter().map(|export| async move {
@@ -478,7 +480,7 @@ impl Exports {
         let mut broken = BTreeMap::new();
         while let Some((export, described)) = tried.next().await {
             match described {
-                Err(error) if is_of_the_data(&error) => {
+                Err(error) if is_data_error(&error) => {
                     broken.insert(export.name.clone(), error.to_string());
                 }
                 // It is opened again on request: a missing part or permission may be added later.
@@ -496,25 +498,25 @@ impl Exports {
                 why.is_none()
             });
         }
-        self.renew().await;
+        self.update_list().await;
     }
 
     /// Scans a folder, and keeps the data sets that have not changed.
     async fn scan_folder(&self, watched: &WatchedFolder) {
         let mut state = watched.state.lock().await;
         let pause = CHECK_INTERVAL.max(state.took * SCAN_PAUSE_FACTOR);
-        if state.looked_at.is_some_and(|at| at.elapsed() < pause) {
+        if state.checked_at.is_some_and(|at| at.elapsed() < pause) {
             return;
         }
         let (began, folder) = (Instant::now(), Arc::clone(&watched.folder));
-        let Ok(look) = tokio::task::spawn_blocking(move || folder.lock().scan()).await else { return };
-        let ScanResult { found, left_out, is_cut } = look;
+        let Ok(scan) = tokio::task::spawn_blocking(move || folder.lock().scan()).await else { return };
+        let ScanResult { found, left_out, incomplete } = scan;
         if state.left_out != left_out.len() {
             warn_left_out(left_out.iter().map(|(name, why)| format!("`{name}`: {why}")));
             state.left_out = left_out.len();
         }
-        if state.looked_at.is_none()
-            && let Some(why) = is_cut
+        if state.checked_at.is_none()
+            && let Some(why) = incomplete
         {
             tracing::warn!("not all of the folder is served: {why}");
         }
@@ -530,13 +532,13 @@ impl Exports {
             let export = match before.remove(&name) {
                 Some((then, export)) => {
                     if then != at {
-                        export.suspect();
+                        export.check_next();
                     }
                     export
                 }
                 None => {
-                    if state.looked_at.is_some() {
-                        tracing::info!("`{name}` is new");
+                    if state.checked_at.is_some() {
+                        tracing::info!("`{name}` was added");
                     }
                     let lazy = LazyExport { format, arrays: Mutex::default(), open: Arc::clone(&self.open) };
                     let own = format!("{}{name}", watched.prefix);
@@ -548,19 +550,19 @@ impl Exports {
             now.insert(name, (at, export));
         }
         for (name, (_, export)) in before {
-            tracing::info!("`{name}` is gone");
+            tracing::info!("`{name}` was removed");
             self.open.lock().retain(|other| !Arc::ptr_eq(other, &export));
         }
-        (state.exports, state.looked_at, state.took) = (now, Some(Instant::now()), began.elapsed());
+        (state.exports, state.checked_at, state.took) = (now, Some(Instant::now()), began.elapsed());
     }
 
     /// Updates the list of all data sets.
-    async fn renew(&self) {
+    async fn update_list(&self) {
         let mut all = self.fixed.clone();
         let mut names: BTreeSet<String> = all.iter().map(|export| export.name.clone()).collect();
         for watched in &self.folders {
             for (_, export) in watched.state.lock().await.exports.values() {
-                // Of two with the same name, the one that was named first is reached by it.
+                // Of several data sets with the same name, the first one is served.
                 if names.insert(export.name.clone()) {
                     all.push(Arc::clone(export));
                 }
@@ -577,7 +579,7 @@ impl Exports {
         for watched in &self.folders {
             self.scan_folder(watched).await;
         }
-        self.renew().await;
+        self.update_list().await;
     }
 
     /// Returns the data sets in the order in which they were given; those of folders by name.
@@ -592,11 +594,11 @@ impl Exports {
             ("", [only]) => Ok(Arc::clone(only)),
             _ => all.iter().find(|e| e.name == name).cloned().ok_or_else(|| {
                 let names: Vec<&str> = all.iter().take(20).map(|e| e.name.as_str()).collect();
-                // In a URL, the name of an array follows after a `/`.
-                let is_meant = |export: &Arc<Export>| {
+                // In a URL, a `/` separates the data set from the array: the name may be the beginning of a longer one.
+                let is_longer = |export: &Arc<Export>| {
                     export.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))
                 };
-                let advice = match all.iter().find(|export| is_meant(export)) {
+                let advice = match all.iter().find(|export| is_longer(export)) {
                     Some(export) => {
                         let written = url::encode(&export.name).replace('/', "%2F");
                         format!("; in a URL a slash within a name is `%2F`: `{written}`")
@@ -628,8 +630,8 @@ impl Exports {
         let is_named = |export: &&Arc<Export>| {
             path.strip_prefix(&export.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        for is_again in [false, true] {
-            if is_again {
+        for is_retry in [false, true] {
+            if is_retry {
                 self.rescan().await;
             }
             let all = self.all();
@@ -688,7 +690,7 @@ impl Exports {
     }
 }
 
-/// Logs one warning for all that is left out, and each file at the level `info`.
+/// Logs one warning for all files that are left out, and each file at the level `info`.
 fn warn_left_out(what: impl ExactSizeIterator<Item = String>) {
     let count = what.len();
     for (number, line) in what.enumerate() {
@@ -705,7 +707,8 @@ fn warn_left_out(what: impl ExactSizeIterator<Item = String>) {
     }
 }
 
-fn unused(name: &str, taken: &BTreeSet<String>) -> String {
+/// Returns `name`, with a number appended if it is taken.
+fn unique_name(name: &str, taken: &BTreeSet<String>) -> String {
     let mut candidate = name.to_owned();
     let mut number = 2u32;
     while taken.contains(&candidate) {
@@ -725,15 +728,15 @@ mod tests {
     use super::*;
     use client::upstream::Upstream;
 
-    /// Opens files and computed fields, each with a cache of its own.
-    struct OpensHere;
+    /// Opener of files and synthetic fields, each with a cache of its own.
+    struct LocalOpener;
 
-    impl Opener for OpensHere {
+    impl Opener for LocalOpener {
         fn open(&self, location: Location, _: Option<Meaning>) -> BoxFuture<'static, Result<Stack>> {
             let text = match location {
                 Location::Path(path) => path.to_string_lossy().into_owned(),
                 Location::Synthetic(text) => text,
-                other => panic!("{other:?} is not read here"),
+                other => panic!("expected a file or a synthetic field, found {other:?}"),
             };
             async move {
                 let cached = Cached::new(store::open(&text, &store::OpenOptions::default())?, 1 << 20);
@@ -762,10 +765,10 @@ mod tests {
         }
     }
 
-    /// Never says what it is.
-    struct Hanging;
+    /// Source that never answers.
+    struct HangingSource;
 
-    impl Source for Hanging {
+    impl Source for HangingSource {
         fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
             pending().boxed()
         }
@@ -780,31 +783,35 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_export_that_hangs_holds_up_nobody_who_reads_others() {
+    async fn an_export_that_hangs_does_not_delay_readers_of_others() {
         let locations =
             ["synthetic:waves?shape=4,5,6", "synthetic:noise?shape=4,5,6"].map(|l| l.parse().unwrap());
-        let exports = Exports::open(&locations, &OpensHere, false).await.unwrap();
+        let exports = Exports::open(&locations, &LocalOpener, false).await.unwrap();
         let dataset = exports.find("noise").await.unwrap().describe().await.unwrap();
         let all = exports.all();
         let mut hanging = (*all[0].stack().await.unwrap()).clone();
-        hanging.source = Arc::new(Hanging);
+        hanging.source = Arc::new(HangingSource);
         *all[0].current.lock() = Some(Arc::new(hanging));
         let place = |generation| BlockPlace { dataset: dataset.id, generation, array: 0, level: 0 };
         assert!(exports.at(&place(dataset.generation)).now_or_never().unwrap().is_ok());
         *all[1].described.lock() = None;
-        assert!(exports.at(&place(dataset.generation)).now_or_never().unwrap().is_ok(), "nor what is new");
-        assert!(exports.at(&place(Generation(77))).now_or_never().is_none(), "it may be what hangs");
+        let found = exports.at(&place(dataset.generation)).now_or_never().unwrap();
+        assert!(found.is_ok(), "found without a known description");
+        assert!(
+            exports.at(&place(Generation(77))).now_or_never().is_none(),
+            "it may be the export that hangs"
+        );
     }
 
-    /// Opens a computed field; refuses to take the values as labels.
-    struct WithoutLabels;
+    /// Opener of a synthetic field that refuses to interpret the values as labels.
+    struct OpenerWithoutLabels;
 
-    impl Opener for WithoutLabels {
+    impl Opener for OpenerWithoutLabels {
         fn open(&self, _: Location, meaning: Option<Meaning>) -> BoxFuture<'static, Result<Stack>> {
             if meaning == Some(Meaning::Labels) {
                 return async { Err(Error::unsupported("no labels")) }.boxed();
             }
-            OpensHere.open("synthetic:waves?shape=4,5,6".parse().expect("a location"), meaning)
+            LocalOpener.open("synthetic:waves?shape=4,5,6".parse().expect("a location"), meaning)
         }
 
         fn default_meaning(&self) -> Option<Meaning> {
@@ -827,33 +834,33 @@ mod tests {
     #[tokio::test]
     async fn a_meaning_that_cannot_be_used_is_not_kept() {
         let location = Location::Path(PathBuf::from("data.h5"));
-        let export = Arc::new(Export::new("data".into(), location, Arc::new(WithoutLabels), None));
+        let export = Arc::new(Export::new("data".into(), location, Arc::new(OpenerWithoutLabels), None));
         let refused = export.interpret(Some(Meaning::Labels)).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Unsupported);
-        export.suspect();
+        export.check_next();
         assert!(export.describe().await.is_ok(), "the former meaning is in force again");
     }
 
     #[tokio::test]
-    async fn what_is_no_data_is_left_out_where_something_is() {
+    async fn files_that_are_not_data_are_left_out_if_others_are_data() {
         let folder = tempfile::tempdir().unwrap();
         let notes = folder.path().join("notes.txt");
         std::fs::write(&notes, "not data").unwrap();
         let notes = notes.to_string_lossy().into_owned();
         let open = async |locations: &[&str]| {
             let locations: Vec<_> = locations.iter().map(|l| l.parse().expect("a location")).collect();
-            Exports::open(&locations, &OpensHere, false).await.map(|exports| exports.all().len())
+            Exports::open(&locations, &LocalOpener, false).await.map(|exports| exports.all().len())
         };
         assert_eq!(open(&[&notes, "synthetic:waves?shape=4,5,6"]).await.unwrap(), 1);
         assert_eq!(open(&[&notes, &notes]).await.unwrap_err().kind(), ErrorKind::Unsupported);
         assert_eq!(open(&[&notes]).await.unwrap_err().kind(), ErrorKind::Unsupported);
         let absent = open(&["synthetic:waves?shape=4,5,6", "/absent/data.h5"]).await;
-        assert_eq!(absent.unwrap_err().kind(), ErrorKind::NotFound, "a name that is wrong is told");
+        assert_eq!(absent.unwrap_err().kind(), ErrorKind::NotFound, "a missing file is an error");
     }
 
     #[test]
-    fn a_text_is_made_once_for_each_state() {
-        let said = CachedDocument::default();
+    fn a_document_is_created_once_for_each_state() {
+        let cached = CachedDocument::default();
         let mut dataset = Dataset {
             id: DatasetId(1),
             generation: Generation(0),
@@ -868,11 +875,12 @@ mod tests {
         let mut made = 0;
         for (generation, expect) in [(0, 1), (0, 1), (1, 2), (1, 2), (0, 3)] {
             dataset.generation = Generation(generation);
-            said.of(&dataset, |_| {
-                made += 1;
-                Ok(Bytes::new())
-            })
-            .unwrap();
+            cached
+                .of(&dataset, |_| {
+                    made += 1;
+                    Ok(Bytes::new())
+                })
+                .unwrap();
             assert_eq!(made, expect);
         }
     }

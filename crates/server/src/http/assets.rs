@@ -24,7 +24,7 @@ pub(crate) struct Asset {
 const NOT_BUILT: &str = "<!doctype html><meta charset=utf-8><title>Corridor</title>\
 <h1>The viewer is not part of this build</h1>\
 <p>Run <code>make web</code> in the source tree, then build <code>corridor</code> again.\
-<p>Data are served all the same: <code>corridor info</code>, <code>corridor get</code>, <code>corridor render</code>.";
+<p>Data are served nevertheless: <code>corridor info</code>, <code>corridor get</code>, <code>corridor render</code>.";
 
 /// Page of a server that does not render pictures.
 const DATA_ONLY: &str = "<!doctype html><meta charset=utf-8><title>Corridor</title>\
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_always_a_page_and_nothing_outside_the_folder() {
+    fn a_page_is_always_found_and_nothing_outside_the_folder() {
         assert!(find("/").unwrap().media_type.starts_with("text/html"));
         for path in ["/../Cargo.toml", "/nothing", "/..%2fCargo.toml", "//etc/passwd"] {
             assert!(find(path).is_none(), "{path}");

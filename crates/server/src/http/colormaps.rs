@@ -18,7 +18,7 @@ pub fn json() -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn every_map_has_all_its_colours() {
+    fn every_map_has_256_colors() {
         let maps: serde_json::Value = serde_json::from_str(&super::json()).unwrap();
         let maps = maps.as_object().unwrap();
         assert_eq!(maps.len(), render::color_map_names().len());

@@ -39,20 +39,23 @@ pub struct HttpSite {
     pub draws: bool,
 }
 
+/// Reason of refusing a request without a known peer, which only a defect of the server can cause.
+pub(crate) const UNKNOWN_PEER: &str = "the peer of the connection is unknown";
+
 /// Creates the router of the site.
 pub fn router(site: HttpSite) -> Router {
     let names = Arc::clone(&site.names);
-    let open = Router::new()
+    let public = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/colormaps.json", get(colormaps))
         .fallback(page)
         .with_state(site);
     // Requests that lead to data, and the check for access: only from this server's own page.
-    let ours = Router::new()
+    let own_page = Router::new()
         .route("/wire", get(socket))
         .route("/reach", post(|| async { "ok\n" }))
         .layer(middleware::from_fn_with_state(Arc::clone(&names), only_our_page));
-    open.merge(ours).layer(middleware::from_fn_with_state(names, guard))
+    public.merge(own_page).layer(middleware::from_fn_with_state(names, guard))
 }
 
 /// Redirects plain HTTP from other hosts to the encrypted site. A request with a token is refused instead: others on
@@ -94,14 +97,15 @@ async fn guard(State(names): State<Arc<ServerNames>>, request: Request, next: Ne
 
 async fn only_our_page(State(names): State<Arc<ServerNames>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
-    let Some(&from) = request.extensions().get::<RequestPeer>() else { return refused("nobody asked") };
+    let Some(&from) = request.extensions().get::<RequestPeer>() else { return refused(UNKNOWN_PEER) };
     let checked = names.host(headers).and_then(|host| names.check_origin(headers, &host, from));
     if let Err(why) = checked {
         return refused(&why);
     }
     if names.came_unencrypted(headers, from) {
         return refused(
-            "the proxy says that this came to it over the network unencrypted, where others could read the token: let the proxy speak https",
+            "the proxy reports that it received this request unencrypted over the network, where others can read the token: use https \
+             for the proxy",
         );
     }
     next.run(request).await
@@ -163,8 +167,8 @@ async fn page(State(site): State<HttpSite>, request: Request) -> Response {
     let Some(asset) = found else {
         return absent(request.uri(), wants_page(request.headers()));
     };
-    let keep = if asset.is_immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
-    let headers = [(header::CONTENT_TYPE, asset.media_type), (header::CACHE_CONTROL, keep)];
+    let caching = if asset.is_immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let headers = [(header::CONTENT_TYPE, asset.media_type), (header::CACHE_CONTROL, caching)];
     (headers, Body::from(asset.bytes.into_owned())).into_response()
 }
 
@@ -175,7 +179,7 @@ fn absent(uri: &Uri, is_for_people: bool) -> Response {
     }
     let why = format!(
         "there is no page `{}`; if a proxy in front of this server adds a path, start it with `--public-url https://HOST/PATH/`, or have \
-         the proxy take the path off (nginx: a slash at the end of `proxy_pass`)",
+         the proxy remove the path (nginx: a slash at the end of `proxy_pass`)",
         uri.path()
     );
     let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
@@ -192,7 +196,7 @@ async fn socket(mut request: Request) -> Response {
     let answer = match link::carrier::ws::answer::<_, Body>(&request) {
         Ok(answer) => answer,
         Err(error) => {
-            let how = "a proxy in between has to pass on the headers Upgrade and Connection (nginx: `proxy_http_version 1.1; \
+            let how = "a proxy in front of the server has to pass on the headers Upgrade and Connection (nginx: `proxy_http_version 1.1; \
                        proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection \"upgrade\";`)";
             let upgrade = [(header::UPGRADE, "websocket")];
             return (StatusCode::UPGRADE_REQUIRED, upgrade, format!("{error}; {how}\n")).into_response();

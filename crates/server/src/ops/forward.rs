@@ -28,13 +28,13 @@ pub(super) enum Forwarded {
 /// # Cancel safety
 /// Dropping the future cancels the operation there.
 pub(super) async fn forward(call: &OperationCall) -> Result<Forwarded> {
-    let Some(asked) = called(&call.operation.parameters()) else { return Ok(Forwarded::NotThere) };
+    let Some(asked) = parsed(&call.operation.parameters()) else { return Ok(Forwarded::NotThere) };
     let (stack, _) = call.node.exports.at(&asked.of.place()).await?;
     let mut last = None;
     let (remotes, there) = stack.upstream.computing(&asked.of.place()).await?;
     let parameters = CallRequest { of: asked.of.at(there), ..asked }.encode()?;
     for remote in remotes {
-        match pass_on(call, remote, &parameters).await {
+        match forward_to(call, remote, &parameters).await {
             Ok(()) => return Ok(Forwarded::Answered),
             Err(ForwardError { error, is_begun: false }) if error.kind() == ErrorKind::Unsupported => {}
             Err(ForwardError { error, is_begun: false }) if another_may_answer(&error) => last = Some(error),
@@ -44,8 +44,8 @@ pub(super) async fn forward(call: &OperationCall) -> Result<Forwarded> {
     last.map_or(Ok(Forwarded::NotThere), Err)
 }
 
-/// Parses the parameters of an operation that names its elements in the common way.
-fn called(parameters: &[u8]) -> Option<CallRequest<Value>> {
+/// Parses parameters that name the elements of the operation as a [`CallRequest`]; `None` for others.
+fn parsed(parameters: &[u8]) -> Option<CallRequest<Value>> {
     parameters.starts_with(b"{").then(|| CallRequest::parse(parameters).ok()).flatten()
 }
 
@@ -56,7 +56,7 @@ struct ForwardError {
     is_begun: bool,
 }
 
-async fn pass_on(
+async fn forward_to(
     call: &OperationCall,
     remote: &RemoteSource,
     parameters: &Bytes,
@@ -70,7 +70,7 @@ async fn pass_on(
         Some(Err(error)) => return Err(before(error)),
         first => first.transpose().map_err(before)?,
     };
-    pass_on_replies(call, first, &mut replies).await.map_err(|error| ForwardError { error, is_begun: true })
+    forward_replies(call, first, &mut replies).await.map_err(|error| ForwardError { error, is_begun: true })
 }
 
 /// An item that has not arrived completely.
@@ -83,7 +83,7 @@ struct PartialReply {
 
 /// Forwards items, each when it is complete. Items of one operation arrive one after another. Their memory counts
 /// toward the limit of this server: no more is taken from the other server than the client takes.
-async fn pass_on_replies(call: &OperationCall, first: Option<Reply>, replies: &mut OpStream) -> Result<()> {
+async fn forward_replies(call: &OperationCall, first: Option<Reply>, replies: &mut OpStream) -> Result<()> {
     let mut open: Option<PartialReply> = None;
     let mut next = first;
     while let Some(reply) = next {

@@ -57,9 +57,9 @@ pub trait Handler: Send + Sync + 'static {
     }
 
     /// Returns false for operations about this server itself. Other operations are forwarded to a server that has the
-    /// data, if their parameters name the data in the common way. They run there with the rights of this server, so
-    /// they may concern only data.
-    fn is_passed_on(&self) -> bool {
+    /// data, if their parameters name the data as a [`CallRequest`](client::remote_call::CallRequest). They run there
+    /// with the rights of this server, so they may concern only data.
+    fn is_forwarded(&self) -> bool {
         true
     }
 
@@ -135,9 +135,9 @@ impl OperationCall {
         metrics::add(&self.node.metrics.read_bytes, data_bytes);
     }
 
-    /// Waits for room in the connection, then for up to `most_bytes` of the node's memory for answers: how many it got
-    /// is [`MemoryReservation::admitted`]'s, at least [`AnswerMemory::own_bytes`] of those asked for. Nothing is held
-    /// while waiting for the peer.
+    /// Waits for room in the connection, then for up to `most_bytes` of the node's memory for answers, at least
+    /// [`AnswerMemory::own_bytes`] if `most_bytes` is larger. [`MemoryReservation::admitted`] returns the granted
+    /// number of bytes. No memory is held while waiting for the connection.
     ///
     /// # Cancel safety
     /// Safe: nothing is held before it returns.
@@ -145,8 +145,8 @@ impl OperationCall {
         self.enter_with(self.node.answer_memory.own_bytes().min(most_bytes), most_bytes).await
     }
 
-    /// Waits as [`enter`](Self::enter) does, for an answer that cannot be cut: it gets all of `bytes`, or what may
-    /// be given at once if that is less.
+    /// Waits as [`enter`](Self::enter) does, for an answer that cannot be split: for all of `bytes`, or for the most
+    /// that a reservation waits for if that is less.
     ///
     /// # Cancel safety
     /// Safe: nothing is held before it returns.

@@ -20,7 +20,7 @@ impl Handler for ListHandler {
         true
     }
 
-    fn is_passed_on(&self) -> bool {
+    fn is_forwarded(&self) -> bool {
         false
     }
 

@@ -114,7 +114,7 @@ async fn run<H: Handler>(handler: Arc<H>, work: H::Work, call: OperationCall) {
         handler.run(work, &call).await
     } else {
         let working = async {
-            let forwarded = match handler.is_passed_on() {
+            let forwarded = match handler.is_forwarded() {
                 true => forward(&call).await?,
                 false => Forwarded::NotThere,
             };

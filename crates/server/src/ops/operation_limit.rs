@@ -1,5 +1,5 @@
-//! Operations of one client that are being answered: how many, and the bytes of their parameters. Each gives both back
-//! when it ends, even if others that began together with it go on.
+//! Limit of one client's running operations: their number, and the bytes of their parameters. Each operation frees its
+//! part when it ends, even if others of its batch are still running.
 
 use std::sync::Arc;
 
@@ -7,15 +7,16 @@ use array::{Error, ErrorKind};
 use tokio::sync::Notify;
 use wire::{Limiter, Permit};
 
-/// Operations of one client that are being answered, and the rest of those that begin together; the others wait, the
-/// least urgent longest.
+/// Maximum number of running operations of one client, which the last batch may exceed; further ones wait, the most
+/// urgent first.
 const MAX_RUNNING: u64 = 1024;
-/// Each tier above background has room for this many more.
+/// Number of operations that each tier above background may run beyond the maximum.
 const RUNNING_PER_TIER: u64 = 128;
-/// Parameters of those that are being answered, bytes; ours take less than 1 KiB each.
+/// Maximum number of parameter bytes of the running operations of one client; Corridor's clients send less than 1 KiB
+/// each.
 const MAX_PARAMETER_BYTES: u64 = 4 << 20;
 
-/// Counts the operations of one connection that have begun and not ended.
+/// Running operations of one connection: begun and not ended.
 pub(crate) struct OperationLimit {
     running: Limiter,
     parameter_bytes: Limiter,
@@ -23,7 +24,7 @@ pub(crate) struct OperationLimit {
 }
 
 impl OperationLimit {
-    /// None yet.
+    /// Creates a limit without running operations.
     pub(crate) fn new() -> Self {
         Self {
             running: Limiter::new(MAX_RUNNING),
@@ -32,14 +33,14 @@ impl OperationLimit {
         }
     }
 
-    /// Lowest tier of which more may begin now.
+    /// Returns the lowest tier of which operations may begin now.
     pub(crate) fn least_tier(&self) -> u8 {
         let Some(beyond) = self.running.used().checked_sub(MAX_RUNNING) else { return 0 };
         u8::try_from(beyond / RUNNING_PER_TIER + 1).unwrap_or(u8::MAX)
     }
 
-    /// Begins operations that came together, given by the bytes of their parameters: the first ones, as many as these
-    /// fit. Whether they are too many is asked before they come.
+    /// Begins the operations of a batch, given by the bytes of their parameters: the first ones, as long as these fit.
+    /// Their number is not checked here; the caller checks [`least_tier`](Self::least_tier) before it takes a batch.
     pub(crate) fn begin(&self, parameter_bytes: impl Iterator<Item = usize>) -> Vec<OperationPermit> {
         let begin = |bytes: usize| {
             let parameters = self.parameter_bytes.try_acquire(bytes as u64)?;
@@ -50,22 +51,24 @@ impl OperationLimit {
         parameter_bytes.map_while(begin).collect()
     }
 
-    /// Waits until one has ended since it was last waited for. One waits at a time.
+    /// Waits until an operation ends, or has ended since the last call. One caller waits at a time.
     ///
     /// # Cancel safety
-    /// Safe: nothing is lost.
+    /// Safe: no end is missed.
     pub(crate) async fn ended(&self) {
         self.ended.notified().await;
     }
 }
 
-/// Error of an operation whose parameters do not fit.
+/// Returns the error for an operation whose parameters do not fit.
 pub(crate) fn too_many_parameters() -> Error {
-    let what = format!("expected at most {MAX_PARAMETER_BYTES} bytes of parameters under way, found more");
+    let what = format!(
+        "parameters of running operations exceed {MAX_PARAMETER_BYTES} bytes; wait until some operations have ended"
+    );
     Error::new(ErrorKind::Busy, what)
 }
 
-/// Part of one operation in the limit, until it is dropped.
+/// Share of the limit that one operation takes until it is dropped.
 pub(crate) struct OperationPermit {
     running: Permit,
     parameters: Permit,
@@ -76,7 +79,7 @@ impl Drop for OperationPermit {
     fn drop(&mut self) {
         self.running.shrink_to(0);
         self.parameters.shrink_to(0);
-        // Only now: whoever is woken looks at once.
+        // Last, because the waiting task checks the limit as soon as it is woken.
         self.ended.notify_one();
     }
 }
@@ -86,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_those_that_come_together_the_first_are_taken_as_far_as_they_fit() {
+    fn a_batch_begins_as_far_as_its_parameters_fit() {
         const MAX: usize = 4 << 20;
         let limit = OperationLimit::new();
         let _before = limit.begin([MAX - 7].into_iter());
@@ -98,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_urgent_wait_longest() {
+    fn urgent_tiers_may_exceed_the_maximum() {
         let limit = OperationLimit::new();
         let mut begun = Vec::new();
         let mut least_tier_of = |running: usize| {

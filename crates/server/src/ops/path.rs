@@ -31,7 +31,7 @@ impl Handler for PathHandler {
         true
     }
 
-    fn is_passed_on(&self) -> bool {
+    fn is_forwarded(&self) -> bool {
         false
     }
 
@@ -41,8 +41,8 @@ impl Handler for PathHandler {
 
     async fn run(&self, (): (), call: &OperationCall) -> Result<()> {
         let peer = call.flow.as_ref().and_then(|flow| flow.peer());
-        let none = "expected a connection by TCP or QUIC, found one without a known path";
-        let peer = peer.ok_or_else(|| Error::unsupported(none))?;
+        let unknown = "expected a connection by TCP or QUIC, found one without a known path";
+        let peer = peer.ok_or_else(|| Error::unsupported(unknown))?;
         let report = of_client(&call.node, peer.ip()).await?;
         call.operation.item(encode_json(&report)?, Bytes::new()).await
     }

@@ -29,27 +29,27 @@ impl Handler for ProbeHandler {
     async fn run(&self, asked: Probe, call: &OperationCall) -> Result<()> {
         let flow = call.flow.as_deref();
         let found = flow.and_then(|flow| flow.prober().zip(flow.peer()));
-        let none = "expected a QUIC connection, which packet trains need, found another one";
-        let (prober, peer) = found.ok_or_else(|| Error::unsupported(none))?;
+        let other = "packet trains need a QUIC connection; connect with `quic`";
+        let (prober, peer) = found.ok_or_else(|| Error::unsupported(other))?;
         let Probe { direction, train, packets } = asked;
         let paths = &call.node.paths;
         let _turn = paths.take_turn(peer.ip())?;
         paths.spend(peer.ip(), u64::from(packets) * u64::from(prober.packet_bytes())).await?;
-        let say = async |probed: ProbeResult| call.operation.item(probed.encode(), Bytes::new()).await;
+        let send = async |probed: ProbeResult| call.operation.item(probed.encode(), Bytes::new()).await;
         match direction {
             ProbeDirection::Down => {
                 let sent = prober.send(train, packets).await?;
-                say(ProbeResult { sent, arrivals: Vec::new() }).await
+                send(ProbeResult { sent, arrivals: Vec::new() }).await
             }
             ProbeDirection::Up => {
                 let listening = prober.listen(train)?;
-                say(ProbeResult::default()).await?;
+                send(ProbeResult::default()).await?;
                 let arrivals = listening.arrived(packets, TRAIN_WITHIN).await;
-                let came = arrived(packets, &arrivals);
-                if came.counts() {
-                    paths.record(peer.ip(), came.measurements(Direction::Down));
+                let measured = arrived(packets, &arrivals);
+                if measured.counts() {
+                    paths.record(peer.ip(), measured.measurements(Direction::Down));
                 }
-                say(ProbeResult { sent: 0, arrivals }).await
+                send(ProbeResult { sent: 0, arrivals }).await
             }
         }
     }

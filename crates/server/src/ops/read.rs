@@ -25,8 +25,9 @@ const PIECE_BYTES: usize = 4 << 20;
 /// Maximum number of bytes read at a time: whole chunks if possible, so that no chunk is decoded twice. Small enough
 /// that allocators reuse the memory instead of mapping and clearing its pages each time.
 const SLAB_BYTES: u64 = 8 << 20;
-/// Maximum number of separate byte ranges of the result in flight because chunks are followed. Half of it must be
-/// within the limit of clients (see docs/wire.md). A chunk with more rows is read in parts, and decoded once per part.
+/// Maximum number of rows of the result, which are separate byte ranges, in a slab that follows the chunks. Half of it
+/// must be within the limit of clients (see docs/wire.md). A chunk with more rows is read in parts, and decoded once
+/// per part.
 const MAX_STRETCHES: u64 = 16_384;
 /// Number of slabs in flight in one operation.
 const SLABS_IN_FLIGHT: usize = 2;
@@ -80,11 +81,13 @@ pub(super) async fn answer(
     let slabs = slabs(&selection, item_bytes, grain.as_deref(), most);
     let read = ReadCall { call, stack: &stack, place, shape: selection.shape(), item_bytes, grain };
     let begun = tokio::time::Instant::now();
-    let is_passed = match &level.chunk {
-        Some(chunk) if call.compression.may_pass() => read.passed(chunk, &selection).await?,
+    let is_sent = match &level.chunk {
+        Some(chunk) if call.compression.accepts_stored_chunks() => {
+            read.send_stored_chunks(chunk, &selection).await?
+        }
         _ => false,
     };
-    if !is_passed {
+    if !is_sent {
         let slabs = stream::iter(slabs).map(|slab| read.slab(slab));
         slabs.buffer_unordered(SLABS_IN_FLIGHT).try_collect::<()>().await?;
     }
@@ -204,8 +207,8 @@ impl ReadCall<'_> {
     ) -> Result<()> {
         let OperationCall { operation, compression, .. } = self.call;
         let (kind, priority) = (self.kind(), operation.urgency().priority);
-        if let Some(way) = compression.way(kind, &data)
-            && let Some((how, carried)) = compression.compress(kind, way, data.clone(), priority).await?
+        if let Some(method) = compression.best_method(kind, &data)
+            && let Some((how, carried)) = compression.compress(kind, method, data.clone(), priority).await?
         {
             let body = ReadPiece::Compressed(rows, how).encode();
             return self.put(body, MemoryReservation::hold_part(memory, carried), data.len() as u64).await;

@@ -78,8 +78,8 @@ async fn carried(
     memory: MemoryReservation,
 ) -> Result<(Option<Compressed>, Bytes)> {
     let priority = call.operation.urgency().priority;
-    if let Some(way) = call.compression.way(kind, &bytes)
-        && let Some((how, carried)) = call.compression.compress(kind, way, bytes.clone(), priority).await?
+    if let Some(method) = call.compression.best_method(kind, &bytes)
+        && let Some((how, carried)) = call.compression.compress(kind, method, bytes.clone(), priority).await?
     {
         return Ok((Some(how), memory.hold(carried)));
     }

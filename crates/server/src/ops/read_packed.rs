@@ -18,8 +18,9 @@ const MAX_ROWS: u64 = 4_096;
 const MAX_CHECKED_CHUNKS: usize = 64;
 
 impl ReadCall<'_> {
-    /// Answers chunk by chunk if chunks have a suitable form; otherwise returns false, with nothing sent.
-    pub(super) async fn passed(&self, chunk: &[u64], selection: &Selection) -> Result<bool> {
+    /// Sends a selection chunk by chunk if chunks have a suitable stored form; otherwise returns false and sends
+    /// nothing.
+    pub(super) async fn send_stored_chunks(&self, chunk: &[u64], selection: &Selection) -> Result<bool> {
         if selection.ranges().iter().any(|range| range.step > 1) {
             return Ok(false);
         }
@@ -31,11 +32,11 @@ impl ReadCall<'_> {
         let boxes = || slabs(selection, self.item_bytes, Some(chunk), chunk_bytes);
         let whole = boxes().take(MAX_CHECKED_CHUNKS).find(|slab| slab.selection.shape() == chunk);
         let Some(whole) = whole.filter(|slab| self.rows(slab) <= MAX_ROWS) else { return Ok(false) };
-        if !self.pass(&whole).await? {
+        if !self.send_stored(&whole).await? {
             return Ok(false);
         }
         let others = boxes().filter(|slab| slab.selection != whole.selection);
-        let each = stream::iter(others).map(|slab| self.pass_or_read(slab, chunk));
+        let each = stream::iter(others).map(|slab| self.send_stored_or_read(slab, chunk));
         each.buffer_unordered(CHUNKS_IN_FLIGHT).try_collect::<()>().await?;
         Ok(true)
     }
@@ -45,8 +46,8 @@ impl ReadCall<'_> {
     }
 
     /// Sends a chunk in its stored form, or decodes it and sends the selected part.
-    async fn pass_or_read(&self, slab: ReadSlab, chunk: &[u64]) -> Result<()> {
-        if slab.selection.shape() == chunk && self.pass(&slab).await? {
+    async fn send_stored_or_read(&self, slab: ReadSlab, chunk: &[u64]) -> Result<()> {
+        if slab.selection.shape() == chunk && self.send_stored(&slab).await? {
             Ok(())
         } else {
             self.slab(slab).await
@@ -54,7 +55,7 @@ impl ReadCall<'_> {
     }
 
     /// Sends a chunk in its stored form; returns false if that is not possible.
-    async fn pass(&self, slab: &ReadSlab) -> Result<bool> {
+    async fn send_stored(&self, slab: &ReadSlab) -> Result<bool> {
         let size_bytes = self.size_of(slab);
         let mut memory = self.call.enter(size_bytes).await;
         let packed = if memory.admitted().await < size_bytes { None } else { self.packed(slab).await? };
@@ -78,6 +79,6 @@ impl ReadCall<'_> {
             priority: self.call.operation.urgency().priority,
         };
         let packed = self.stack.source.packed(&request).await?;
-        Ok(packed.filter(|packed| self.call.compression.passes(packed.packing)))
+        Ok(packed.filter(|packed| self.call.compression.accepts(packed.packing)))
     }
 }

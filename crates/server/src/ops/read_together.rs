@@ -129,8 +129,8 @@ async fn answer_part(stack: &Stack, mut part: Vec<SmallReadCall>) {
         metrics::add(&node.metrics.read_bytes, sum_bytes);
         tracing::debug!(array, level, count, bytes = sum_bytes, "small reads");
     }
-    let lost = || Error::internal("expected the end of a read, found none");
-    waiting.into_iter().flatten().for_each(|(call, _)| end(&call, Err(lost())));
+    let unfinished = || Error::internal("a source did not finish a read");
+    waiting.into_iter().flatten().for_each(|(call, _)| end(&call, Err(unfinished())));
 }
 
 /// Waits for room in the connection and for memory; reads that are withdrawn meanwhile are left out. `None` if all are.

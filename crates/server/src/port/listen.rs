@@ -18,7 +18,7 @@ pub async fn listen(wanted: &[SocketAddr]) -> Result<TcpListener> {
         match TcpListener::bind(address).await {
             Ok(listener) => return Ok(listener),
             Err(e) if e.kind() == std::io::ErrorKind::AddrInUse => {
-                let what = format!("expected a free port, found {address} taken; port 0 is any that is free");
+                let what = format!("{address} is in use; choose another port, or port 0 for any free one");
                 last = Error::new(ErrorKind::Io, what);
             }
             Err(e) => last = Error::new(ErrorKind::Io, format!("listening on {address}: {e}")),

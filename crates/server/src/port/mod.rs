@@ -218,7 +218,7 @@ impl Port {
                 tracing::debug!(%peer, "connected");
                 let ended = tokio::select! {
                     biased;
-                    why = slot.over() => Err(why),
+                    why = slot.visit_ended() => Err(why),
                     result = this.connection(came, &slot) => result,
                 };
                 let took = begun.elapsed();
@@ -251,7 +251,7 @@ impl Port {
                     .await
             }
             SniffedProtocol::Wire => {
-                Err(Error::new(ErrorKind::Denied, "the wire without TLS is not allowed here"))
+                Err(Error::new(ErrorKind::Denied, "the wire protocol requires TLS on this port"))
             }
             SniffedProtocol::Unknown => Err(Error::corrupt("expected TLS or HTTP, found something else")),
         }
@@ -322,7 +322,7 @@ impl Port {
             .header_read_timeout(self.connections.limits().first_bytes_within)
             .max_buf_size(MAX_HEADER_BYTES)
             .serve_connection(
-                TokioIo::new(WriteTimeout::new(stream, self.connections.limits().taken_within)),
+                TokioIo::new(WriteTimeout::new(stream, self.connections.limits().write_timeout)),
                 answer,
             )
             .with_upgrades()
@@ -353,7 +353,10 @@ async fn sniff(stream: &TcpStream) -> Result<SniffedProtocol> {
             return Ok(protocol(&first));
         }
         if there == 0 {
-            return Err(Error::new(ErrorKind::Unreachable, "the client ended the connection at once"));
+            return Err(Error::new(
+                ErrorKind::Unreachable,
+                "the client closed the connection without a request",
+            ));
         }
         // Bytes that have arrived already make `peek` ready; check again when more may have arrived.
         tokio::time::sleep(SNIFF_PAUSE).await;

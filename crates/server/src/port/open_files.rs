@@ -3,7 +3,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// File descriptors of each connection: its socket, and one more to watch it; see [`link::TcpMonitor`].
+/// File descriptors of each connection: its socket, and one to read its statistics; see [`link::TcpMonitor`].
 const PER_CONNECTION: u64 = 2;
 /// File descriptors reserved for data files and everything else.
 const OTHERS: u64 = 1024;
@@ -20,6 +20,6 @@ pub fn allow(connections: usize) {
     let is_raised = setrlimit(Resource::Nofile, Rlimit { current, maximum }).is_ok();
     if !is_raised || maximum.is_some_and(|maximum| maximum < needed) {
         let allowed = getrlimit(Resource::Nofile).current;
-        tracing::warn!(needed, allowed, "fewer files may be open than all clients need (`ulimit -n`)");
+        tracing::warn!(needed, allowed, "the limit of open files is too low for all clients (`ulimit -n`)");
     }
 }

@@ -25,9 +25,9 @@ impl<S> WriteTimeout<S> {
         Self { inner, within, waiting: None }
     }
 
-    /// Returns the result of a write that ended in `written`: the same if it is ready, `TimedOut` if the peer has read
-    /// nothing for too long, otherwise pending.
-    fn or_in_time<T>(
+    /// Returns `written`, the result of a write, or `TimedOut` if it is pending and the peer has read nothing for too
+    /// long.
+    fn or_timeout<T>(
         &mut self,
         context: &mut Context<'_>,
         written: Poll<io::Result<T>>,
@@ -60,7 +60,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write(context, bytes);
-        self.or_in_time(context, written)
+        self.or_timeout(context, written)
     }
 
     fn poll_write_vectored(
@@ -69,7 +69,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write_vectored(context, parts);
-        self.or_in_time(context, written)
+        self.or_timeout(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -78,12 +78,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(context);
-        self.or_in_time(context, flushed)
+        self.or_timeout(context, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let ended = Pin::new(&mut self.inner).poll_shutdown(context);
-        self.or_in_time(context, ended)
+        self.or_timeout(context, ended)
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     const WITHIN: Duration = Duration::from_secs(40);
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_nothing_is_given_up_and_who_is_slow_is_not() {
+    async fn writing_fails_for_a_peer_that_reads_nothing_but_not_for_a_slow_one() {
         let (here, mut there) = duplex(16);
         let slow = async {
             for _ in 0..10 {

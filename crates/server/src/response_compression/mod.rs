@@ -67,7 +67,7 @@ impl AcceptedCompression {
         Self { algorithms: algorithms.collect(), deflate: says(DEFLATE), always: says(COMPRESS) }
     }
 
-    fn is_nothing(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.algorithms.is_empty()
     }
 }
@@ -76,15 +76,15 @@ impl AcceptedCompression {
 #[derive(Default)]
 struct SampledMethods {
     sampling: SampleSchedule,
-    ways: Vec<(CompressionMethod, Sampled)>,
-    /// By name: the positions in `ways` change with each sample.
+    methods: Vec<(CompressionMethod, Sampled)>,
+    /// By name: the positions in `methods` change with each sample.
     current: Option<CompressionMethod>,
 }
 
 struct CompressionState {
     goodput: Goodput,
     tried: BTreeMap<ArrayKey, SampledMethods>,
-    /// Number of queued bytes of compressible data that were queued without compression.
+    /// Number of queued bytes that could have been compressed.
     open_bytes: u64,
     round_trip: Duration,
     round_trip_at: Option<Instant>,
@@ -92,7 +92,7 @@ struct CompressionState {
 
 /// Compression of the responses to one client.
 pub(crate) struct ResponseCompression {
-    wanted: AcceptedCompression,
+    accepted: AcceptedCompression,
     begun: Instant,
     state: Mutex<CompressionState>,
     left: Notify,
@@ -103,7 +103,7 @@ impl ResponseCompression {
     /// Creates the state for a client that sent this hello message, over a link with a remembered speed, if any, and
     /// statistics, if any.
     pub(crate) fn new(hello: &Hello, known_bytes_per_sec: Option<f64>, flow: Option<Arc<dyn Flow>>) -> Self {
-        let wanted = AcceptedCompression::by(hello);
+        let accepted = AcceptedCompression::by(hello);
         let state = CompressionState {
             goodput: known_bytes_per_sec.map(Goodput::knowing).unwrap_or_default(),
             tried: BTreeMap::new(),
@@ -111,24 +111,24 @@ impl ResponseCompression {
             round_trip: Duration::ZERO,
             round_trip_at: None,
         };
-        Self { wanted, begun: Instant::now(), state: Mutex::new(state), left: Notify::new(), flow }
+        Self { accepted, begun: Instant::now(), state: Mutex::new(state), left: Notify::new(), flow }
     }
 
     /// Returns true while data may be compressed, which needs memory for a second copy.
     pub(crate) fn may_compress(&self) -> bool {
-        !self.wanted.is_nothing() && (self.wanted.always || self.link().is_some())
+        !self.accepted.is_empty() && (self.accepted.always || self.link().is_some())
     }
 
     /// Returns whether the client can decompress any stored form of chunks.
-    pub(crate) fn may_pass(&self) -> bool {
-        [Packing::Zlib, Packing::Gzip, Packing::Zstd].into_iter().any(|packing| self.passes(packing))
+    pub(crate) fn accepts_stored_chunks(&self) -> bool {
+        [Packing::Zlib, Packing::Gzip, Packing::Zstd].into_iter().any(|packing| self.accepts(packing))
     }
 
     /// Returns whether the client can decompress a stored chunk of this form.
-    pub(crate) fn passes(&self, packing: Packing) -> bool {
+    pub(crate) fn accepts(&self, packing: Packing) -> bool {
         match packing {
-            Packing::Zlib | Packing::Gzip => self.wanted.deflate,
-            Packing::Zstd => self.wanted.algorithms.contains(&Algorithm::Zstd),
+            Packing::Zlib | Packing::Gzip => self.accepted.deflate,
+            Packing::Zstd => self.accepted.algorithms.contains(&Algorithm::Zstd),
         }
     }
 
@@ -139,7 +139,7 @@ impl ResponseCompression {
 
     /// Returns the number of bytes per decision, which is the size of an item; `most` if there is no decision to make.
     pub(crate) fn part_bytes(&self, kind: ArrayKey, most: usize) -> usize {
-        if self.wanted.is_nothing() || self.is_plain(kind) {
+        if self.accepted.is_empty() || self.is_incompressible(kind) {
             return most;
         }
         let unknown = self.is_measured() && self.state.lock().goodput.bytes_per_sec().is_none();
@@ -147,12 +147,13 @@ impl ResponseCompression {
     }
 
     /// Returns whether samples showed that data of this array are incompressible, whatever the link.
-    fn is_plain(&self, kind: ArrayKey) -> bool {
-        self.is_measured() && self.state.lock().tried.get(&kind).is_some_and(SampledMethods::is_plain)
+    fn is_incompressible(&self, kind: ArrayKey) -> bool {
+        self.is_measured()
+            && self.state.lock().tried.get(&kind).is_some_and(SampledMethods::is_incompressible)
     }
 
     fn is_measured(&self) -> bool {
-        !self.wanted.is_nothing() && !self.wanted.always
+        !self.accepted.is_empty() && !self.accepted.always
     }
 
     /// Samples data that are about to be sent, if a sample of their array is due.
@@ -171,13 +172,13 @@ impl ResponseCompression {
         }
         // Any method may help over a link of unknown speed.
         let link_bytes_per_sec = self.state.lock().goodput.bytes_per_sec().unwrap_or_default();
-        let (data, algorithms) = (data.clone(), self.wanted.algorithms.clone());
+        let (data, algorithms) = (data.clone(), self.accepted.algorithms.clone());
         let try_all = move |_: &store::CancelFlag| {
             let sample = samples::stretches(&data, kind.item_bytes);
             Ok(samples::try_all(&sample, kind.width(), &algorithms, link_bytes_per_sec))
         };
         let found = store::on_pool(priority, try_all).await?;
-        self.tried(kind, |tried| tried.see(found));
+        self.tried(kind, |tried| tried.add_sample(found));
         Ok(())
     }
 
@@ -186,7 +187,7 @@ impl ResponseCompression {
     /// than one.
     pub(crate) async fn room(&self, kind: ArrayKey) {
         let mut has_waited = false;
-        while self.is_measured() && !self.is_plain(kind) {
+        while self.is_measured() && !self.is_incompressible(kind) {
             let left = self.left.notified();
             if self.has_room() {
                 break;
@@ -203,8 +204,8 @@ impl ResponseCompression {
         let now = Instant::now();
         let mut state = self.state.lock();
         if state.round_trip_at.is_none_or(|at| now - at >= ROUND_TRIP_INTERVAL) {
-            let told = self.flow.as_ref().and_then(|flow| flow.statistics().rtt);
-            state.round_trip = told.unwrap_or_default();
+            let rtt = self.flow.as_ref().and_then(|flow| flow.statistics().rtt);
+            state.round_trip = rtt.unwrap_or_default();
             state.round_trip_at = Some(now);
         }
         state.goodput.has_room(state.open_bytes, state.round_trip)
@@ -215,7 +216,7 @@ impl ResponseCompression {
         if !self.is_measured() || bytes.len() < MIN_COMPRESSED_BYTES {
             return bytes;
         }
-        let open_bytes = if self.is_plain(kind) { 0 } else { bytes.len() as u64 };
+        let open_bytes = if self.is_incompressible(kind) { 0 } else { bytes.len() as u64 };
         let mut state = self.state.lock();
         state.goodput.queue(bytes.len() as u64);
         state.open_bytes += open_bytes;
@@ -224,14 +225,14 @@ impl ResponseCompression {
     }
 
     /// Returns the best method to compress these data, if any pays.
-    pub(crate) fn way(&self, kind: ArrayKey, data: &Bytes) -> Option<CompressionMethod> {
-        if self.wanted.is_nothing() || data.len() < MIN_COMPRESSED_BYTES {
+    pub(crate) fn best_method(&self, kind: ArrayKey, data: &Bytes) -> Option<CompressionMethod> {
+        if self.accepted.is_empty() || data.len() < MIN_COMPRESSED_BYTES {
             return None;
         }
-        if self.wanted.always {
+        if self.accepted.always {
             let forced =
                 |&algorithm| CompressionMethod { algorithm, level: DEFAULT_LEVEL, width: kind.width() };
-            return self.wanted.algorithms.last().map(forced);
+            return self.accepted.algorithms.last().map(forced);
         }
         let link_bytes_per_sec = self.link()?;
         self.tried(kind, |tried| tried.choose(link_bytes_per_sec))
@@ -248,18 +249,18 @@ impl ResponseCompression {
     pub(crate) async fn compress(
         &self,
         kind: ArrayKey,
-        way: CompressionMethod,
+        method: CompressionMethod,
         data: Bytes,
         priority: Priority,
     ) -> Result<Option<(Compressed, Vec<u8>)>> {
         let data_bytes = data.len();
         let compress = move |_: &store::CancelFlag| {
             let start = Instant::now();
-            Ok((way.compress(&data), start.elapsed()))
+            Ok((method.compress(&data), start.elapsed()))
         };
         let (done, took) = store::on_pool(priority, compress).await?;
         let carried_bytes = done.as_ref().map_or(data_bytes, |(_, carried)| carried.len());
-        self.tried(kind, |tried| tried.learn(way, data_bytes, carried_bytes, took));
+        self.tried(kind, |tried| tried.learn(method, data_bytes, carried_bytes, took));
         Ok(done)
     }
 
@@ -274,45 +275,46 @@ impl ResponseCompression {
 
 impl SampledMethods {
     /// Returns whether a sample was taken and no method made it clearly smaller.
-    fn is_plain(&self) -> bool {
-        let sampled: Vec<Sampled> = self.ways.iter().map(|(_, sampled)| *sampled).collect();
+    fn is_incompressible(&self) -> bool {
+        let sampled: Vec<Sampled> = self.methods.iter().map(|(_, sampled)| *sampled).collect();
         !sampled.is_empty() && !is_compressible(&sampled)
     }
 
     /// Adds a sample, with the same weight as all former ones.
-    fn see(&mut self, found: Vec<(CompressionMethod, Sampled)>) {
-        let known = std::mem::take(&mut self.ways);
-        let before = |way: CompressionMethod| {
-            known.iter().find(|(known, _)| *known == way).map(|(_, sampled)| *sampled)
+    fn add_sample(&mut self, found: Vec<(CompressionMethod, Sampled)>) {
+        let known = std::mem::take(&mut self.methods);
+        let before = |method: CompressionMethod| {
+            known.iter().find(|(known, _)| *known == method).map(|(_, sampled)| *sampled)
         };
         let joined = found
             .into_iter()
-            .map(|(way, found)| (way, before(way).map_or(found, |known| known.towards(found, 0.5))));
-        self.ways = joined.collect();
+            .map(|(method, found)| (method, before(method).map_or(found, |known| known.towards(found, 0.5))));
+        self.methods = joined.collect();
     }
 
     fn choose(&mut self, link_bytes_per_sec: f64) -> Option<CompressionMethod> {
-        let sampled: Vec<Sampled> = self.ways.iter().map(|(_, sampled)| *sampled).collect();
-        let current = self.ways.iter().position(|(way, _)| Some(*way) == self.current);
-        let chosen = choose(link_bytes_per_sec, &sampled, current).and_then(|place| self.ways.get(place));
-        let way = chosen.map(|(way, _)| *way);
-        if self.current != way {
-            tracing::info!(link_bytes_per_sec, ?chosen, "compression on the way");
-            self.current = way;
+        let sampled: Vec<Sampled> = self.methods.iter().map(|(_, sampled)| *sampled).collect();
+        let current = self.methods.iter().position(|(method, _)| Some(*method) == self.current);
+        let chosen = choose(link_bytes_per_sec, &sampled, current).and_then(|place| self.methods.get(place));
+        let method = chosen.map(|(method, _)| *method);
+        if self.current != method {
+            tracing::info!(link_bytes_per_sec, ?chosen, "compression of responses changed");
+            self.current = method;
         }
-        way
+        method
     }
 
     /// Updates the estimate from the compression of a piece: the new result has a weight of one quarter, the former
     /// estimate the rest. The estimates of the other methods are scaled by the same change.
-    fn learn(&mut self, way: CompressionMethod, data_bytes: usize, carried_bytes: usize, took: Duration) {
-        let Some(before) = self.ways.iter().find(|(known, _)| *known == way).map(|(_, sampled)| *sampled)
+    fn learn(&mut self, method: CompressionMethod, data_bytes: usize, carried_bytes: usize, took: Duration) {
+        let Some(before) =
+            self.methods.iter().find(|(known, _)| *known == method).map(|(_, sampled)| *sampled)
         else {
             return;
         };
         let found = samples::sampled(data_bytes, carried_bytes, took, before.restore_bytes_per_sec);
         let after = before.towards(found, 0.25);
-        self.ways.iter_mut().for_each(|(_, sampled)| *sampled = sampled.along_with(before, after));
+        self.methods.iter_mut().for_each(|(_, sampled)| *sampled = sampled.along_with(before, after));
     }
 }
 
@@ -363,7 +365,7 @@ mod tests {
         ArrayKey { dataset: DatasetId(7), array: 0, item_bytes: 1 }
     }
 
-    /// Noise, of which nothing is made smaller.
+    /// Returns noise, which is incompressible.
     fn noise(bytes: usize) -> Bytes {
         let mut state = 1_u64;
         let next = || {
@@ -374,7 +376,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_compressed_is_never_held_up_and_goes_in_large_pieces() {
+    async fn incompressible_data_do_not_wait_and_are_sent_in_large_pieces() {
         const MOST: usize = 4 << 20;
         let compression = Arc::new(ResponseCompression::new(&hello(), None, None));
         assert_eq!(compression.part_bytes(kind(), MOST), UNKNOWN_PART_BYTES, "nothing is known yet");
@@ -385,7 +387,7 @@ mod tests {
             assert!(compression.room(kind()).now_or_never().is_some(), "after {} pieces", queued.len());
             queued.push(compression.measured(kind(), Bytes::from(vec![0; 64 << 10])));
         }
-        // What may be compressed has room of its own beside it.
+        // Compressible data are not delayed by them.
         let other = ArrayKey { array: 1, ..kind() };
         compression.sample(other, &Bytes::from(vec![0; 1 << 20]), Priority::NORMAL).await.unwrap();
         assert_eq!(compression.part_bytes(other, MOST), UNKNOWN_PART_BYTES);
@@ -393,7 +395,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_for_room_is_not_forgotten_whoever_gives_up_meanwhile() {
+    async fn waiting_callers_are_woken_although_others_have_given_up() {
         let compression = Arc::new(ResponseCompression::new(&hello(), None, None));
         let mut queued = Vec::new();
         while compression.room(kind()).now_or_never().is_some() {
@@ -402,7 +404,7 @@ mod tests {
         assert!(queued.len() > 4, "{}", queued.len());
         let mut waiting: Vec<_> = (0..100).map(|_| Box::pin(compression.room(kind()))).collect();
         assert!(waiting.iter_mut().all(|room| room.now_or_never().is_none()));
-        // Some leave, and those that are woken first are dropped before they look.
+        // Some data are sent, and the callers that this wakes are dropped before they are polled.
         drop(queued.split_off(queued.len() / 2));
         drop(waiting.drain(..50));
         drop(queued);

@@ -14,7 +14,7 @@ const STRETCH_BYTES: usize = 16 << 10;
 const LZ4_LEVELS: [(u8, f64); 1] = [(1, f64::MAX)];
 const ZSTD_LEVELS: [(u8, f64); 3] = [(1, 600e6), (3, 300e6), (7, 100e6)];
 
-/// Returns stretches from all over the data, each of whole elements.
+/// Returns stretches spread evenly over the data, each of whole elements.
 pub(super) fn stretches(data: &Bytes, item_bytes: usize) -> Vec<u8> {
     let item = item_bytes.max(1);
     let size = (STRETCH_BYTES / item * item).min(data.len());
@@ -36,12 +36,12 @@ pub(super) fn try_all(
         helping.map(move |&(level, _)| (algorithm, level))
     };
     let width = better_width(sample, width, algorithms);
-    let ways = algorithms.iter().flat_map(levels).map(|(algorithm, level)| CompressionMethod {
+    let methods = algorithms.iter().flat_map(levels).map(|(algorithm, level)| CompressionMethod {
         algorithm,
         level,
         width,
     });
-    ways.map(|way| (way, try_one(sample, way))).collect()
+    methods.map(|method| (method, try_one(sample, method))).collect()
 }
 
 /// Chooses whether elements are shuffled by significance, by the result of the first method.
@@ -54,9 +54,9 @@ fn better_width(sample: &[u8], width: u8, algorithms: &[Algorithm]) -> u8 {
     if size(width) < size(1) { width } else { 1 }
 }
 
-fn try_one(sample: &[u8], way: CompressionMethod) -> Sampled {
+fn try_one(sample: &[u8], method: CompressionMethod) -> Sampled {
     let start = Instant::now();
-    let done = way.compress(sample);
+    let done = method.compress(sample);
     let took = start.elapsed();
     let Some((how, carried)) = done else { return sampled(sample.len(), sample.len(), took, f64::MAX) };
     let start = Instant::now();

@@ -35,10 +35,10 @@ pub async fn wait_at(at: &AwaitAddress, identity: &Identity) -> Result<AwaitedSe
     let config = identity.server_config(&[ALPN_OFFER])?;
     let listener = listen(&[at.address]).await?;
     let address = listener.local_addr()?;
-    let (tell, coming) = mpsc::channel(MAX_OFFERS);
+    let (offers, queue) = mpsc::channel(MAX_OFFERS);
     let mut listening = JoinSet::new();
-    listening.spawn(accept(listener, config, token.clone(), tell));
-    Ok(AwaitedServers::new(address, token.secret().to_owned(), coming, listening))
+    listening.spawn(accept(listener, config, token.clone(), offers));
+    Ok(AwaitedServers::new(address, token.secret().to_owned(), queue, listening))
 }
 
 /// Accepts connections; those that send nothing do not block others.
@@ -46,7 +46,7 @@ async fn accept(
     listener: TcpListener,
     config: Arc<tokio_rustls::rustls::ServerConfig>,
     token: Token,
-    tell: mpsc::Sender<Offer>,
+    offers: mpsc::Sender<Offer>,
 ) {
     let connections = Connections::new(Limits { most_visitors: MAX_UNAUTHENTICATED, ..Limits::default() });
     let mut heard: JoinSet<std::result::Result<(), (SocketAddr, Error)>> = JoinSet::new();
@@ -55,7 +55,7 @@ async fn accept(
         tokio::select! {
             Some(done) = heard.join_next() => {
                 let Ok(Err((peer, error))) = done else { continue };
-                // Any host can make many of them.
+                // Any host can cause many such errors.
                 if warned.is_some_and(|at| at.elapsed() < WARNING_INTERVAL) {
                     tracing::debug!(%peer, %error, "another peer that is not the awaited server");
                     continue;
@@ -72,17 +72,17 @@ async fn accept(
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 };
-                let (config, token, tell) = (Arc::clone(&config), token.clone(), tell.clone());
+                let (config, token, offers) = (Arc::clone(&config), token.clone(), offers.clone());
                 let slot = connections.enter(peer.ip());
                 heard.spawn(async move {
                     let hearing = hear(stream, config, |shown| token.matches(shown));
                     let offer = tokio::select! {
                         heard = hearing => heard.map_err(|error| (peer, error))?,
-                        // The connection has no known fault.
-                        _ = slot.over() => return Ok(()),
+                        // Not an error of the peer: it was dismissed, or sent nothing in time.
+                        _ = slot.visit_ended() => return Ok(()),
                     };
-                    // If the queue is full it is dropped, and the server tries again.
-                    drop(tell.try_send(offer));
+                    // If the queue is full, the offer is dropped, and the server tries again.
+                    drop(offers.try_send(offer));
                     Ok(())
                 });
             }

@@ -52,16 +52,16 @@ impl WaitingClient {
     /// Dropping the future ends the connection.
     pub async fn run(&self, service: Arc<Service>, connections: &Connections) {
         let mut pause = FIRST_PAUSE;
-        let mut told: Option<ErrorKind> = None;
+        let mut logged: Option<ErrorKind> = None;
         loop {
             let next = match self.serve(Arc::clone(&service), connections).await {
                 Ok(()) => {
-                    (pause, told) = (FIRST_PAUSE, None);
+                    (pause, logged) = (FIRST_PAUSE, None);
                     FIRST_PAUSE
                 }
                 Err(error) => {
-                    // Logged once for each kind of error: a client that is not there for a day is usual.
-                    if told.replace(error.kind()) != Some(error.kind()) {
+                    // Logged once for each kind of error: it is usual that a client does not run for a day.
+                    if logged.replace(error.kind()) != Some(error.kind()) {
                         tracing::warn!("{error}; trying again");
                     }
                     (2 * pause).min(MAX_PAUSE)
@@ -86,7 +86,7 @@ impl WaitingClient {
         let admission = Admission::Token(self.token.clone());
         tokio::select! {
             biased;
-            why = slot.over() => Err(why),
+            why = slot.visit_ended() => Err(why),
             ended = service.serve_with(link, &slot, &admission) => ended,
         }
     }

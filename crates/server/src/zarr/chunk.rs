@@ -60,7 +60,7 @@ pub(super) async fn read(source: &dyn Source, dataset: &Dataset, chunk: &ZarrChu
     let covered = dataset.block(key)?.selection.shape();
     let (want, _withdraws_when_dropped) = want(key, Urgency::of(Priority::NORMAL));
     let completion = source.blocks(vec![want]).next().await;
-    let block = completion.ok_or_else(|| Error::internal("expected a block or why there is none"))?.result?;
+    let block = completion.ok_or_else(|| Error::internal("a source did not answer a want"))?.result?;
     let Some(bytes) = block.bytes() else { return Ok(None) };
     if covered == shown.block {
         return Ok(Some(bytes.clone()));
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn parts_are_those_of_the_whole_and_nothing_else_is_read() {
+    async fn parts_equal_those_of_the_whole_and_nothing_else_is_read() {
         // The last chunks reach beyond the array.
         let source = MemorySource::counting("<u2", &[5, 7, 9], &[2, 4, 5]);
         let dataset = source.dataset();

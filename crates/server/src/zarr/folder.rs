@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn more_chunks_than_anybody_reads_are_not_listed() {
+    fn too_many_chunks_are_not_listed() {
         let dataset = dataset(&[("long", &[1 << 40], &[1 << 18])]);
         let error = list(&dataset, "long/c").unwrap_err();
         assert!(error.to_string().contains("found 4194304"), "{error}");

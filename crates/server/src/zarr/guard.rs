@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::Caller;
 use crate::connection::Service;
-use crate::http::{exposed, refused};
+use crate::http::{UNKNOWN_PEER, exposed, refused};
 use crate::metrics;
 use crate::public_address::{RequestPeer, ServerNames};
 use crate::token::{Right, ZarrReaders};
@@ -33,20 +33,20 @@ pub(super) struct GuardState {
 /// Passes requests of clients with the required rights.
 pub(super) async fn guard(State(state): State<GuardState>, request: Request, next: Next) -> Response {
     let headers = request.headers();
-    let Some(&from) = request.extensions().get::<RequestPeer>() else { return refused("nobody asked") };
+    let Some(&from) = request.extensions().get::<RequestPeer>() else { return refused(UNKNOWN_PEER) };
     let host = match state.names.host(headers) {
         Ok(host) => host,
         Err(why) => return refused(&why),
     };
     if headers.contains_key(header::AUTHORIZATION) && state.names.came_unencrypted(headers, from) {
-        return refused(&exposed("let the proxy speak https"));
+        return refused(&exposed("use https for the proxy"));
     }
     let is_page_of_another_site =
         state.names.check_origin(headers, &host, from).is_err() || is_of_another_site(headers);
     let page = allowed_page(headers, state.service.admission.readers()).filter(|_| is_page_of_another_site);
     if is_page_of_another_site && page.is_none() {
         return refused(
-            "pages of this site may not read here; `corridor serve --cors ORIGIN` lets them, with a token of their own",
+            "pages of this site may not read; `corridor serve --cors ORIGIN` allows it, with a token of their own",
         );
     }
     if request.method() == Method::OPTIONS {
@@ -78,8 +78,8 @@ pub(super) async fn guard(State(state): State<GuardState>, request: Request, nex
     with_cors(next.run(request).await, page)
 }
 
-/// Returns whether the page of another site asks. Browsers send this header with every request, also with one for an
-/// image, which has no `Origin`.
+/// Returns whether a request comes from the page of another site, by the header `Sec-Fetch-Site`. Browsers send it with
+/// every request, also with one for an image, which has no `Origin`.
 fn is_of_another_site(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     site.is_some_and(|site| site != b"same-origin" && site != b"none")
@@ -121,13 +121,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_shown_as_bearer() {
-        let shown = |text: &'static str| {
+    fn a_token_is_sent_as_bearer() {
+        let sent = |text: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::AUTHORIZATION, HeaderValue::from_static(text));
             bearer(&headers).to_owned()
         };
-        assert_eq!((shown("Bearer abc"), shown("bearer  abc ")), ("abc".into(), "abc".into()));
-        assert_eq!((shown("Basic abc"), shown("abc"), bearer(&HeaderMap::new())), ("".into(), "".into(), ""));
+        assert_eq!((sent("Bearer abc"), sent("bearer  abc ")), ("abc".into(), "abc".into()));
+        assert_eq!((sent("Basic abc"), sent("abc"), bearer(&HeaderMap::new())), ("".into(), "".into(), ""));
     }
 }

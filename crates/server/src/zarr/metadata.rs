@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_a_group_stand_next_to_each_other() {
+    fn members_of_a_group_are_adjacent() {
         let x: &[(&str, u64)] = &[("x", 3)];
         let data = dataset(&[("A/v", x), ("B/v", x), ("A/C/v", x), ("B/D/v", x), ("A/u", x)]);
         let root = root(&data);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_do_not_name_the_encoding_of_their_bytes() {
+    fn texts_have_no_attribute_for_the_encoding_of_their_bytes() {
         let mut data = dataset(&[("names", &[("station", 3), ("string5", 5)])]);
         let text = &mut data.arrays[0];
         text.dtype = "|u1".parse().unwrap();
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn older_ome_zarr_is_said_as_version_3_has_it() {
+    fn older_ome_zarr_is_converted_to_version_0_5() {
         let mut data = dataset(&[("0", &[("x", 3)])]);
         let old = json!([{"version": "0.4", "axes": [{"name": "x", "type": "space"}], "datasets": [{"path": "0"}]}]);
         data.attributes.insert("multiscales".into(), Attribute::from_json(old).unwrap());

@@ -48,9 +48,9 @@ use tree::{ZarrChunk, ZarrDocument, ZarrObject};
 /// Client of the connection of a request. An extension of each request.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    /// The client's connection slot, which becomes a membership with a right token.
+    /// The client's connection slot, which is admitted if the client presents the right token.
     pub(crate) slot: Arc<ConnectionSlot>,
-    /// Id of the client for admission.
+    /// Id of the client for reservations of memory.
     pub(crate) client: ClientId,
     /// Address of the client.
     pub(crate) from: IpAddr,
@@ -112,9 +112,10 @@ pub async fn read(
     key: &str,
     range: Option<Range<u64>>,
 ) -> Result<Option<Bytes>> {
-    let beyond = |size: u64| Error::invalid(format!("expected bytes of {size}, found {range:?}: `{key}`"));
+    let beyond =
+        |size: u64| Error::invalid(format!("expected a range within {size} bytes, found {range:?}: `{key}`"));
     match tree::in_arrays(dataset, key) {
-        None if may_be_looked_for(Some(dataset), key) => Ok(None),
+        None if may_be_absent(Some(dataset), key) => Ok(None),
         None => Err(Error::not_found(format!("{ABSENT}: `{key}`"))),
         Some(ZarrObject::Document(which)) => {
             let text = Bytes::from(document(dataset, which)?);
@@ -166,7 +167,7 @@ fn reading(find: KeyLookup) -> MethodRouter<Arc<Service>> {
             if answered.as_ref().is_err_and(|error| error.kind() == ErrorKind::Stale) {
                 // The data changed meanwhile: answer with the current state.
                 if let Ok((export, _)) = service.shared.exports.find_at(&path).await {
-                    export.suspect();
+                    export.check_next();
                     answered = match export.describe().await {
                         Ok(_) => answer(&service, &caller, &request, find).await,
                         Err(error) => Err(error),
@@ -237,15 +238,15 @@ async fn answer(
 /// Responds with the bytes, or the requested range of them.
 fn sent(media_type: &'static str, tag: &str, asking: &ZarrRequest<'_>, bytes: Bytes) -> Response {
     let (head, size) = (tagged(media_type, tag), bytes.len());
-    let says = |range: String| [(header::CONTENT_RANGE, range)];
+    let content_range = |range: String| [(header::CONTENT_RANGE, range)];
     match range::asked(asking.method, asking.headers, size, tag) {
         RequestedRange::Whole => (head, Body::from(bytes)).into_response(),
         RequestedRange::Part(range) => {
-            let said = says(format!("bytes {}-{}/{size}", range.start, range.end - 1));
-            (StatusCode::PARTIAL_CONTENT, head, said, Body::from(bytes.slice(range))).into_response()
+            let sent = content_range(format!("bytes {}-{}/{size}", range.start, range.end - 1));
+            (StatusCode::PARTIAL_CONTENT, head, sent, Body::from(bytes.slice(range))).into_response()
         }
         RequestedRange::Beyond => {
-            (StatusCode::RANGE_NOT_SATISFIABLE, says(format!("bytes */{size}"))).into_response()
+            (StatusCode::RANGE_NOT_SATISFIABLE, content_range(format!("bytes */{size}"))).into_response()
         }
     }
 }
@@ -266,12 +267,12 @@ fn not_found() -> Response {
     (StatusCode::NOT_FOUND, "not found\n").into_response()
 }
 
-/// Message for a key that names nothing in a data set, or in none.
+/// Message for a key of a chunk that does not exist, in an existing data set or another one.
 const ABSENT: &str = "expected a chunk of an existing array, found another name: the data may have changed since they were opened; \
     open them again, with `%`, `#` and `?` in names quoted";
 
 fn absent(dataset: Option<&Dataset>, key: &str) -> Response {
-    if may_be_looked_for(dataset, key) {
+    if may_be_absent(dataset, key) {
         not_found()
     } else {
         (StatusCode::GONE, format!("{ABSENT}\n")).into_response()
@@ -280,7 +281,7 @@ fn absent(dataset: Option<&Dataset>, key: &str) -> Response {
 
 /// Returns whether 404 is a correct response for a key that names nothing: for all but chunks. A client that requests a
 /// chunk has read the document of its array, so the array has been removed, or the client did not quote its name.
-fn may_be_looked_for(dataset: Option<&Dataset>, key: &str) -> bool {
+fn may_be_absent(dataset: Option<&Dataset>, key: &str) -> bool {
     !tree::is_of_chunk(dataset, key) && !dataset.is_some_and(|dataset| tree::is_cut_name(dataset, key))
 }
 
@@ -303,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_part_of_the_data_does_not_look_like_a_missing_chunk() {
+    fn keys_of_chunks_that_do_not_exist_are_answered_with_410() {
         let source = array::conformance::MemorySource::counting("<u2", &[5, 7], &[2, 4]);
         let dataset = source.dataset();
         let name = dataset.arrays[0].name.clone();
@@ -319,11 +320,15 @@ mod tests {
         assert_eq!(status(None, ""), StatusCode::NOT_FOUND);
         let mut renamed = (*dataset).clone();
         renamed.arrays[0].name = "rho#2".into();
-        assert_eq!(status(Some(&renamed), "rho"), StatusCode::GONE, "a chunk of a name that is not quoted");
+        assert_eq!(
+            status(Some(&renamed), "rho"),
+            StatusCode::GONE,
+            "the part before `#` of an unquoted name"
+        );
     }
 
     #[test]
-    fn no_failure_looks_like_a_missing_chunk() {
+    fn no_failure_is_answered_with_404() {
         for kind in ErrorKind::ALL {
             assert_ne!(failed(&Error::new(kind, "")).status(), StatusCode::NOT_FOUND, "{kind:?}");
         }

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn one_range_of_bytes_is_understood() {
+    fn a_single_byte_range_is_parsed() {
         for (text, part) in [
             ("bytes=0-0", 0..1),
             ("bytes=2-", 2..10),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_another_state_or_method_is_not_cut_from_this_one() {
+    fn ranges_of_another_state_or_method_are_ignored() {
         let mut headers = HeaderMap::new();
         headers.insert(header::RANGE, HeaderValue::from_static("bytes=0-1"));
         headers.insert(header::IF_RANGE, HeaderValue::from_static("\"t\""));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_are_the_range_and_few() {
+    fn boxes_cover_the_range_and_are_few() {
         for shape in [&[][..], &[5], &[2, 3], &[3, 1, 4], &[2, 3, 1, 2]] {
             let len = shape.iter().product::<u64>();
             for range in (0..=len).flat_map(|first| (first..=len).map(move |end| first..end)) {

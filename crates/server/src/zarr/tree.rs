@@ -10,13 +10,13 @@ pub(super) const METADATA: &str = "zarr.json";
 /// Document or chunk that a key names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ZarrObject {
-    /// A text.
+    /// Metadata document.
     Document(ZarrDocument),
-    /// Elements.
+    /// Chunk of an array.
     Chunk(ZarrChunk),
 }
 
-/// Document, by the object that it describes.
+/// Metadata document, by the object that it describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ZarrDocument {
     /// The root group, with all arrays.
