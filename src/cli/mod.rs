@@ -403,7 +403,7 @@ pub(crate) struct RenderOptions {
     /// Width and height of the picture, pixels.
     #[arg(long, default_value = "1024x800", value_name = "WxH")]
     pub(crate) size: String,
-    /// Complete view as JSON (schema in docs/wire.md); the options below change parts of it.
+    /// Complete view as JSON (schema in docs/view.md); the options below change parts of it.
     #[arg(long, value_name = "JSON")]
     pub(crate) view: Option<String>,
     /// Fields of the view.
