@@ -1,6 +1,6 @@
-//! Restores compressed pieces on the storage threads, beside the connection's loop: a few of each read at a time,
-//! while the others wait in a queue. The queue is bounded. When it is full, the task that brings a piece restores it
-//! itself, and receives nothing more meanwhile.
+//! Decompresses (restores) received pieces on the storage threads, concurrently with the task that receives them: a few
+//! pieces of each read at a time, while the others wait in a bounded queue. If the queue is full, the receiving task
+//! decompresses the piece itself, and receives nothing meanwhile.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use wire::{Limiter, Permit};
 
-/// Pieces of one read on the storage threads.
+/// Maximum number of pieces of one read that are decompressed concurrently.
 const MAX_UNDER_WAY: usize = 8;
-/// Bytes of pieces that are being restored or wait for it, as they came; all reads of one source together.
+/// Maximum size of the compressed pieces in memory, in bytes, over all reads of one source.
 const MAX_BACKLOG_BYTES: u64 = 64 << 20;
-/// The least that a piece counts there.
+/// Minimum size that is counted for a piece, in bytes.
 const LEAST_PIECE_BYTES: u64 = 1 << 10;
 
-/// Limit of the compressed pieces that wait or are being restored, for all reads of one source. Clones are the same limit.
+/// Limit of the compressed pieces in memory, for all reads of one source. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct DecompressionLimit(Limiter);
 
@@ -33,8 +33,8 @@ struct Piece {
     permit: Permit,
 }
 
-/// Pieces of one read that are being restored, for whoever brings them.
-pub(crate) struct Restoring {
+/// Compressed pieces of one read; the receiving task adds pieces.
+pub(crate) struct DecompressionQueue {
     priority: Priority,
     limit: DecompressionLimit,
     state: Mutex<State>,
@@ -42,24 +42,26 @@ pub(crate) struct Restoring {
 }
 
 struct State {
-    /// Only while as many as may be are under way.
+    /// Pieces that wait; empty unless [`MAX_UNDER_WAY`] pieces are being decompressed.
     waiting: VecDeque<Piece>,
+    /// Number of pieces that are being decompressed.
     under_way: usize,
     /// First error of all pieces so far; `Ok` if none has failed.
     result: Result<()>,
 }
 
-impl Restoring {
-    pub(crate) fn new(priority: Priority, limit: &DecompressionLimit) -> (Arc<Self>, Restored) {
+impl DecompressionQueue {
+    pub(crate) fn new(priority: Priority, limit: &DecompressionLimit) -> (Arc<Self>, PendingDecompression) {
         let state = Mutex::new(State { waiting: VecDeque::new(), under_way: 0, result: Ok(()) });
         let this = Arc::new(Self { priority, limit: limit.clone(), state, ended: Notify::new() });
-        (Arc::clone(&this), Restored(this))
+        (Arc::clone(&this), PendingDecompression(this))
     }
 
-    /// Does `work` for a piece that came as so many bytes. It is dropped before its end is told.
+    /// Runs `work`, which decompresses a piece of `carried_bytes`, on a storage thread. `work` is dropped before the
+    /// read can end.
     ///
     /// # Errors
-    /// The work's, where it was done at once.
+    /// The error of `work`, if the queue was full and it ran in the calling task.
     pub(crate) fn restore(
         self: &Arc<Self>,
         carried_bytes: usize,
@@ -81,8 +83,8 @@ impl Restoring {
     }
 
     fn begin(self: &Arc<Self>, Piece { work, permit }: Piece) {
-        let panicked = Err(Error::internal("expected a piece to be restored, found a panic"));
-        let ending = Ending { restoring: Arc::clone(self), result: panicked };
+        let panicked = Err(Error::internal("the decompression of a piece panicked"));
+        let ending = PieceGuard { restoring: Arc::clone(self), result: panicked };
         store::soon(self.priority, move || {
             let mut ending = ending;
             ending.result = work();
@@ -91,14 +93,14 @@ impl Restoring {
     }
 }
 
-/// For whoever waits until all pieces are restored. Dropping it leaves those in line as they are.
-pub(crate) struct Restored(Arc<Restoring>);
+/// Waits until all pieces of one read are decompressed. Dropping it discards the pieces that wait.
+pub(crate) struct PendingDecompression(Arc<DecompressionQueue>);
 
-impl Restored {
-    /// Waits until none is under way.
+impl PendingDecompression {
+    /// Waits until all pieces that were added are decompressed.
     ///
     /// # Errors
-    /// The error of the first one that failed.
+    /// The error of the first piece that failed.
     ///
     /// # Cancel safety
     /// Safe.
@@ -116,26 +118,26 @@ impl Restored {
     }
 }
 
-impl Drop for Restored {
+impl Drop for PendingDecompression {
     fn drop(&mut self) {
         let unwanted = std::mem::take(&mut self.0.state.lock().waiting);
         drop(unwanted);
     }
 }
 
-/// Tells of the end of a piece, also after a panic, and lets the next one begin.
-struct Ending {
-    restoring: Arc<Restoring>,
+/// Records the end of a piece when it is dropped, also after a panic, and begins the next one.
+struct PieceGuard {
+    restoring: Arc<DecompressionQueue>,
     result: Result<()>,
 }
 
-impl Drop for Ending {
+impl Drop for PieceGuard {
     fn drop(&mut self) {
         let mut state = self.restoring.state.lock();
         if state.result.is_ok() {
             state.result = std::mem::replace(&mut self.result, Ok(()));
         }
-        // After one that cannot be restored the others are of no use.
+        // After a failure the waiting pieces are not needed.
         let unwanted =
             if state.result.is_err() { std::mem::take(&mut state.waiting) } else { VecDeque::new() };
         let next = state.waiting.pop_front();
@@ -151,19 +153,19 @@ impl Drop for Ending {
     }
 }
 
-/// Bytes of answers that came through one dialer, compressed or not.
+/// Counters of the bytes that a source has received, before and after decompression.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     data_bytes: AtomicU64,
     carried_bytes: AtomicU64,
 }
 
-/// Bytes of data, and bytes that carried them.
+/// Number of bytes of received data, and of the bytes transferred for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
-    /// Bytes of reads and blocks, as they are used (restored).
+    /// Bytes of reads and blocks after decompression.
     pub data_bytes: u64,
-    /// Bytes of the same reads and blocks, as they came over the network.
+    /// Bytes of the same reads and blocks as transferred over the network.
     pub carried_bytes: u64,
 }
 
@@ -187,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    /// Work that waits until the sender is gone, and never on the thread that brings it.
+    /// Work that waits until the sender is dropped, and fails in the thread that added it.
     struct Works {
         closed: Arc<Mutex<std::sync::mpsc::Receiver<()>>>,
         done: Arc<AtomicUsize>,
@@ -200,11 +202,11 @@ mod tests {
         }
 
         fn one(&self) -> impl FnOnce() -> Result<()> + Send + 'static {
-            let (closed, done, brings) =
+            let (closed, done, receiver) =
                 (Arc::clone(&self.closed), Arc::clone(&self.done), thread::current().id());
             move || {
-                if thread::current().id() == brings {
-                    return Err(Error::internal("restored by whoever brought it"));
+                if thread::current().id() == receiver {
+                    return Err(Error::internal("decompressed in the receiving thread"));
                 }
                 closed.lock().recv().unwrap_err();
                 done.fetch_add(1, Ordering::SeqCst);
@@ -218,9 +220,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_brings_pieces_waits_for_none_of_them_however_many_or_small() {
+    async fn the_receiving_task_does_not_wait_for_pieces() {
         let limit = DecompressionLimit::default();
-        let (restoring, restored) = Restoring::new(Priority::NORMAL, &limit);
+        let (restoring, restored) = DecompressionQueue::new(Priority::NORMAL, &limit);
         let (open, works) = Works::new();
         for carried_bytes in [10, 1 << 20].into_iter().cycle().take(5 * MAX_UNDER_WAY) {
             restoring.restore(carried_bytes, works.one()).unwrap();
@@ -232,14 +234,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_in_line_is_bounded_for_all_reads_together() {
+    async fn waiting_pieces_are_bounded_over_all_reads() {
         let limit = DecompressionLimit::default();
-        let (first, first_restored) = Restoring::new(Priority::NORMAL, &limit);
-        let (second, second_restored) = Restoring::new(Priority::NORMAL, &limit);
+        let (first, first_restored) = DecompressionQueue::new(Priority::NORMAL, &limit);
+        let (second, second_restored) = DecompressionQueue::new(Priority::NORMAL, &limit);
         let (open, works) = Works::new();
         let most = usize::try_from(MAX_BACKLOG_BYTES).unwrap();
         first.restore(most - 10, works.one()).unwrap();
-        assert!(second.restore(11, works.one()).is_err(), "there is no room: it is done here");
+        assert!(second.restore(11, works.one()).is_err(), "without room it runs in the calling thread");
         drop(open);
         first_restored.ended().await.unwrap();
         second_restored.ended().await.unwrap();
@@ -247,14 +249,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pieces_behind_one_that_fails_and_those_nobody_waits_for_are_left() {
+    async fn waiting_pieces_are_discarded_after_a_failure_and_if_the_waiter_is_dropped() {
         let limit = DecompressionLimit::default();
-        let (restoring, restored) = Restoring::new(Priority::NORMAL, &limit);
+        let (restoring, restored) = DecompressionQueue::new(Priority::NORMAL, &limit);
         let (open, works) = Works::new();
         let (fail, failing) = channel::<()>();
         let broken = move || {
             failing.recv().unwrap_err();
-            Err(Error::corrupt("not what it is said to be"))
+            Err(Error::corrupt("malformed"))
         };
         restoring.restore(1, broken).unwrap();
         (0..5 * MAX_UNDER_WAY).for_each(|_| restoring.restore(1, works.one()).unwrap());
@@ -264,15 +266,15 @@ mod tests {
         }
         drop(open);
         assert!(restored.ended().await.is_err());
-        assert_eq!(works.done(), MAX_UNDER_WAY - 1, "those that were under way with it");
+        assert_eq!(works.done(), MAX_UNDER_WAY - 1, "the pieces that had begun with it");
         assert_eq!(limit.0.used(), 0);
 
-        let (restoring, restored) = Restoring::new(Priority::NORMAL, &limit);
+        let (restoring, restored) = DecompressionQueue::new(Priority::NORMAL, &limit);
         let (open, works) = Works::new();
         (0..5 * MAX_UNDER_WAY).for_each(|_| restoring.restore(1, works.one()).unwrap());
         drop(restored);
         drop(open);
-        Restored(restoring).ended().await.unwrap();
+        PendingDecompression(restoring).ended().await.unwrap();
         assert_eq!(works.done(), MAX_UNDER_WAY);
     }
 }

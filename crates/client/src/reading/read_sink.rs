@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use wire::compression::Compressed;
 use wire::ops::{ReadBody, ReadPiece, Rows};
 
-use crate::reading::decompression::{DecompressionLimit, Restored, Restoring, Tally};
+use crate::reading::decompression::{DecompressionLimit, DecompressionQueue, PendingDecompression, Tally};
 
 /// Maximum number of separate byte ranges of a result that have arrived before the gaps between them close.
 const MAX_STRETCHES: usize = 65_536;
@@ -22,12 +22,12 @@ pub(crate) struct SelectionSink {
     size_bytes: u64,
     items: BTreeMap<u32, PartialReadItem>,
     /// Byte ranges whose items have begun to arrive.
-    there: ByteRanges,
+    begun: ByteRanges,
     /// Byte ranges that have arrived completely, if a caller needs them.
     done: Option<ArrivedBytes>,
     tally: Arc<Tally>,
     /// Decompresses pieces on other threads; without it the receiving task decompresses each piece itself.
-    restoring: Option<Arc<Restoring>>,
+    restoring: Option<Arc<DecompressionQueue>>,
 }
 
 /// Byte ranges of a result that have arrived completely; the rest can be requested elsewhere.
@@ -40,7 +40,7 @@ impl ArrivedBytes {
         self.0.lock().has(start, bytes)
     }
 
-    /// The range overlaps no other: that was checked when it began to arrive.
+    /// Adds a byte range; it overlaps no other, which was checked when it began to arrive.
     fn add(&self, start: u64, bytes: u64) -> Result<()> {
         self.0.lock().add(start, bytes)
     }
@@ -72,7 +72,7 @@ impl SelectionSink {
             size_bytes: into.size_bytes() as u64,
             into: Arc::new(Mutex::new(into)),
             items: BTreeMap::new(),
-            there: ByteRanges::default(),
+            begun: ByteRanges::default(),
             done: None,
             tally,
             restoring: None,
@@ -81,8 +81,12 @@ impl SelectionSink {
 
     /// Returns this sink with decompression on other threads: the result is complete only when the second value has
     /// ended.
-    pub(crate) fn restoring(self, priority: Priority, limit: &DecompressionLimit) -> (Self, Restored) {
-        let (restoring, restored) = Restoring::new(priority, limit);
+    pub(crate) fn restoring(
+        self,
+        priority: Priority,
+        limit: &DecompressionLimit,
+    ) -> (Self, PendingDecompression) {
+        let (restoring, restored) = DecompressionQueue::new(priority, limit);
         (Self { restoring: Some(restoring), ..self }, restored)
     }
 
@@ -107,18 +111,18 @@ impl SelectionSink {
 
     /// Checks that all of the result has arrived.
     pub(crate) fn check_whole(&self) -> Result<()> {
-        self.there.check_whole(self.size_bytes)
+        self.begun.check_whole(self.size_bytes)
     }
 }
 
 impl ReadSink for SelectionSink {
     fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()> {
         if bulk_bytes == 0 {
-            return Err(Error::corrupt("expected pieces with data in them, found one without"));
+            return Err(Error::corrupt("expected data in every piece, found an empty one"));
         }
         match ReadPiece::decode(body)? {
             ReadPiece::Plain(ReadBody { offset_bytes }) => {
-                self.there.add(offset_bytes, bulk_bytes)?;
+                self.begun.add(offset_bytes, bulk_bytes)?;
                 self.tally.add(bulk_bytes, bulk_bytes);
                 self.items.insert(item, PartialReadItem::Plain { start: offset_bytes, bytes: bulk_bytes });
             }
@@ -157,7 +161,7 @@ impl ReadSink for SelectionSink {
             self.item(0, whole.body, size_bytes)?;
             return self.piece(0, 0, &whole.bulk, true);
         };
-        self.there.add(offset_bytes, size_bytes)?;
+        self.begun.add(offset_bytes, size_bytes)?;
         self.tally.add(size_bytes, size_bytes);
         self.into.lock().write_at(place(offset_bytes)?, &whole.bulk)?;
         self.record_arrival(offset_bytes, size_bytes)
@@ -193,7 +197,7 @@ impl SelectionSink {
         let plain_bytes = u64::from(how.plain_bytes);
         if bulk_bytes >= plain_bytes {
             return Err(Error::corrupt(format!(
-                "expected less than {plain_bytes} bytes for as many compressed ones, found {bulk_bytes}"
+                "expected fewer than {plain_bytes} bytes of compressed data for {plain_bytes} bytes, found {bulk_bytes}"
             )));
         }
         let row_bytes = plain_bytes / rows.count();
@@ -201,7 +205,7 @@ impl SelectionSink {
             if start.checked_add(row_bytes).is_none_or(|end| end > self.size_bytes) {
                 return Err(outside());
             }
-            self.there.add(start, row_bytes)?;
+            self.begun.add(start, row_bytes)?;
         }
         self.tally.add(plain_bytes, bulk_bytes);
         let carried = Vec::with_capacity(usize::try_from(bulk_bytes).unwrap_or(0));
@@ -316,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_rows_are_restored_to_their_places() {
+    fn compressed_rows_are_written_to_their_offsets() {
         let data: Vec<u8> = (0..384_u16).map(|n| u8::try_from(n / 64 + 1).unwrap()).collect();
         let (how, carried) = compressed(&data);
         let (target, region) = Target::new(&[1000], 1).unwrap();
@@ -338,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_pieces_that_lie_are_corrupt() {
+    fn malformed_compressed_pieces_are_corrupt() {
         let (how, carried) = compressed(&[0; 384]);
         let try_it = |rows: Rows, how: Compressed, carried: &[u8]| {
             let (_target, region) = Target::new(&[1000], 1).unwrap();
@@ -358,11 +362,11 @@ mod tests {
                 "{rows:?}"
             );
         }
-        assert!(try_it(rows(), how, &[7; 384]).is_err(), "not smaller than what it stands for");
+        assert!(try_it(rows(), how, &[7; 384]).is_err(), "not smaller than the decompressed data");
         assert!(try_it(rows(), how, &[7; 9]).is_err(), "not LZ4");
     }
 
-    /// A server could send them without end.
+    /// A server could otherwise send empty pieces without end.
     #[test]
     fn pieces_without_data_are_corrupt() {
         let kind = |result: Result<()>| result.err().map(|error| error.kind());
@@ -372,24 +376,24 @@ mod tests {
         let empty = || Reply::Item { item: 0, body: body.clone(), bulk_bytes: 0 };
         assert_eq!(kind(sink.take(empty())), Some(ErrorKind::Corrupt));
         assert_eq!(kind(sink.item(0, body.clone(), 0)), Some(ErrorKind::Corrupt));
-        // A whole answer without data is the end of it.
+        // A complete response without data is not enough either.
         let whole = sink.whole(Item { body: body.clone(), bulk: Bytes::new() });
         assert_eq!(kind(whole.and_then(|()| sink.finish())), Some(ErrorKind::Corrupt));
     }
 
     #[test]
-    fn pieces_in_any_order_make_a_whole() {
+    fn pieces_may_arrive_in_any_order() {
         let mut s = ByteRanges::default();
         for (start, length) in [(4, 4), (0, 4), (12, 2), (8, 4)] {
             s.add(start, length).unwrap();
         }
         assert!(s.check_whole(14).is_ok());
         assert!(s.check_whole(15).is_err());
-        assert!(s.apart.is_empty(), "nothing is kept of what has closed");
+        assert!(s.apart.is_empty(), "joined ranges are not kept");
     }
 
     #[test]
-    fn what_is_there_is_known_by_stretch() {
+    fn byte_ranges_that_have_arrived_are_known() {
         let mut s = ByteRanges::default();
         for (start, length) in [(0, 4), (8, 4)] {
             s.add(start, length).unwrap();
@@ -403,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_items_are_done() {
+    fn only_complete_items_are_recorded_as_arrived() {
         let (_target, region) = Target::new(&[8], 1).unwrap();
         let (mut sink, done) = SelectionSink::new(region).recording_arrivals();
         sink.item(0, ReadBody { offset_bytes: 0 }.encode(), 8).unwrap();
