@@ -21,7 +21,7 @@ use crate::directories::private_folder;
 
 /// Maximum number of hosts that are remembered; the one that was updated longest ago is deleted first.
 const MAX_HOSTS: u32 = 1024;
-/// Maximum number of remembered hosts of one network, so that a person who controls all its addresses cannot push out
+/// Maximum number of remembered hosts of one network, so that somebody who controls all its addresses cannot displace
 /// hosts of other networks.
 const MAX_HOSTS_PER_NETWORK: u32 = 128;
 /// Maximum number of hosts of one network that are compared.
@@ -87,7 +87,7 @@ impl PathDatabase {
         let opened = private_folder(folder).map_err(|e| Unusable::Now(e.to_string())).and_then(|()| {
             try_open(&file).or_else(|unusable| match unusable {
                 Unusable::Foreign(why) => {
-                    move_aside(&file, &why)?;
+                    rename_foreign(&file, &why)?;
                     try_open(&file)
                 }
                 now @ Unusable::Now(_) => Err(now),
@@ -100,7 +100,7 @@ impl PathDatabase {
             connection.execute_batch(TABLE)?;
             Ok::<_, rusqlite::Error>(connection)
         });
-        #[expect(clippy::expect_used, reason = "a database in memory needs nothing but memory")]
+        #[expect(clippy::expect_used, reason = "opening a database in memory does not fail")]
         Self(connection.expect("a database in memory"))
     }
 
@@ -136,8 +136,8 @@ impl PathDatabase {
     /// Counts the cost of probing the path to `host`.
     ///
     /// # Errors
-    /// `TooMuch` as text if the budget does not allow it now; or the file cannot be written, because only probes that
-    /// are counted are allowed.
+    /// `Busy` if the budget does not allow it now; an error if the file cannot be written, because only probes that are
+    /// counted are allowed.
     pub(super) fn spend(&mut self, host: IpAddr, at: Duration, what: BudgetChange) -> Result<()> {
         let change = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         let network = NetworkPrefix::of(host).to_string();
@@ -238,10 +238,10 @@ fn try_open(file: &FilePath) -> std::result::Result<Connection, Unusable> {
 }
 
 /// Renames a file that is not ours; only the last such file is kept.
-fn move_aside(file: &FilePath, why: &str) -> std::result::Result<(), Unusable> {
-    let aside = file.with_extension("sqlite.broken");
-    tracing::warn!(why, aside = %aside.display(), "a new database of paths was created; the old file was renamed");
-    std::fs::rename(file, &aside).map_err(|e| Unusable::Now(e.to_string()))?;
+fn rename_foreign(file: &FilePath, why: &str) -> std::result::Result<(), Unusable> {
+    let renamed = file.with_extension("sqlite.broken");
+    tracing::warn!(why, file = %renamed.display(), "the database of paths is not usable: renaming it and creating a new one");
+    std::fs::rename(file, &renamed).map_err(|e| Unusable::Now(e.to_string()))?;
     // Journals of the old file would be read as those of the new one.
     for beside in ["sqlite-journal", "sqlite-wal", "sqlite-shm"] {
         if let Err(error) = std::fs::remove_file(file.with_extension(beside))
@@ -263,12 +263,12 @@ mod tests {
         std::net::Ipv4Addr::from_bits(0xc633_6400 + n).into()
     }
 
-    /// One each of different networks.
-    fn apart(n: u32) -> IpAddr {
+    /// Returns a host of network `n`.
+    fn host_of_network(n: u32) -> IpAddr {
         host(n * 256)
     }
 
-    fn told(database: &mut PathDatabase, of: IpAddr, at: Duration) {
+    fn record(database: &mut PathDatabase, of: IpAddr, at: Duration) {
         database.record(of, at, vec![Measurement::RoundTrip(0.02)]).unwrap();
     }
 
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_not_ours_are_moved_aside_and_kept() {
+    fn files_of_other_programs_are_renamed() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("paths.sqlite");
         let foreign = Connection::open(&file).unwrap();
@@ -288,8 +288,8 @@ mod tests {
         {
             std::fs::write(&file, &content).unwrap();
             let mut database = PathDatabase::open(folder.path());
-            told(&mut database, host(1), AT);
-            assert_eq!(rows(&PathDatabase::open(folder.path())), 1, "it is used anew");
+            record(&mut database, host(1), AT);
+            assert_eq!(rows(&PathDatabase::open(folder.path())), 1, "the new database is used");
             assert_eq!(std::fs::read(folder.path().join("paths.sqlite.broken")).unwrap(), content);
             drop(database);
             for beside in ["sqlite-journal", "sqlite-wal", "sqlite-shm"] {
@@ -301,42 +301,42 @@ mod tests {
     #[test]
     fn a_file_of_a_newer_version_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
-        told(&mut PathDatabase::open(folder.path()), host(1), AT);
+        record(&mut PathDatabase::open(folder.path()), host(1), AT);
         let newer = Connection::open(folder.path().join("paths.sqlite")).unwrap();
         newer.pragma_update(None, "user_version", VERSION + 1).unwrap();
         let mut database = PathDatabase::open(folder.path());
         assert_eq!(rows(&database), 0);
-        told(&mut database, host(2), AT);
+        record(&mut database, host(2), AT);
         assert_eq!(newer.query_row("SELECT count(*) FROM path", [], |row| row.get::<_, u32>(0)).unwrap(), 1);
         assert!(!folder.path().join("paths.sqlite.broken").exists());
     }
 
     #[test]
-    fn rows_are_bounded_and_grow_old() {
+    fn rows_are_bounded_and_old_ones_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let mut database = PathDatabase::open(folder.path());
         for n in 0..MAX_HOSTS + 3 {
-            told(&mut database, apart(n), AT + Duration::from_secs(n.into()));
+            record(&mut database, host_of_network(n), AT + Duration::from_secs(n.into()));
         }
         assert_eq!(rows(&database), MAX_HOSTS);
-        let is_known = |database: &PathDatabase, n| database.recall(apart(n), None, AT).is_some();
+        let is_known = |database: &PathDatabase, n| database.recall(host_of_network(n), None, AT).is_some();
         assert!(!is_known(&database, 2) && is_known(&database, 3));
-        told(&mut database, host(0), AT + MAX_AGE * 2);
+        record(&mut database, host(0), AT + MAX_AGE * 2);
         assert_eq!(rows(&database), 1);
     }
 
     #[test]
-    fn one_network_does_not_make_others_forgotten() {
+    fn hosts_of_one_network_do_not_displace_others() {
         let folder = tempfile::tempdir().unwrap();
         let mut database = PathDatabase::open(folder.path());
-        told(&mut database, apart(9), AT);
+        record(&mut database, host_of_network(9), AT);
         for n in 0..2 * MAX_HOSTS {
             let ip = (0x2001_0db8_0000_0000_u128 << 64) + (u128::from(n) << 64);
             let of_one: IpAddr = std::net::Ipv6Addr::from_bits(ip).into();
-            told(&mut database, of_one, AT + Duration::from_secs(n.into()));
+            record(&mut database, of_one, AT + Duration::from_secs(n.into()));
         }
         assert_eq!(rows(&database), MAX_HOSTS_PER_NETWORK + 1);
-        assert!(database.recall(apart(9), None, AT).is_some());
+        assert!(database.recall(host_of_network(9), None, AT).is_some());
     }
 
     #[test]
@@ -352,33 +352,32 @@ mod tests {
         one.spend(host(1), AT, BudgetChange::Bytes(room)).unwrap();
         let spent = other.spend(host(2), AT, BudgetChange::Bytes(1 << 20)).unwrap_err();
         assert!(spent.to_string().contains("try again in 4 min"), "{spent}");
-        let elsewhere = |n: u32| host(n * 256);
         for n in 1..8 {
-            other.spend(elsewhere(n), AT, BudgetChange::Bytes(room)).unwrap();
+            other.spend(host_of_network(n), AT, BudgetChange::Bytes(room)).unwrap();
         }
         assert!(
-            one.spend(elsewhere(8), AT, BudgetChange::Bytes(room)).is_err(),
-            "that is all for all networks"
+            one.spend(host_of_network(8), AT, BudgetChange::Bytes(room)).is_err(),
+            "the budget of all networks is spent"
         );
-        one.spend(elsewhere(8), AT + BUDGET_PERIOD * 2, BudgetChange::Bytes(room)).unwrap();
+        one.spend(host_of_network(8), AT + BUDGET_PERIOD * 2, BudgetChange::Bytes(room)).unwrap();
         let rows: u32 = one.0.query_row("SELECT count(*) FROM probing", [], |row| row.get(0)).unwrap();
-        assert_eq!(rows, 2, "what is old is swept away");
+        assert_eq!(rows, 2, "old rows are deleted");
     }
 
     #[test]
-    fn processes_add_to_each_other_and_nonsense_in_a_row_is_forgotten() {
+    fn processes_share_rows_and_invalid_rows_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let (mut one, mut other) = (PathDatabase::open(folder.path()), PathDatabase::open(folder.path()));
         for _ in 0..2 {
-            told(&mut one, host(1), AT);
-            told(&mut other, host(1), AT);
+            record(&mut one, host(1), AT);
+            record(&mut other, host(1), AT);
         }
         let samples =
             |of: &PathDatabase| of.recall(host(1), None, AT).unwrap().path.rtt.least(AT).unwrap().samples;
         assert_eq!((samples(&one), samples(&other)), (4, 4));
         one.0.execute("UPDATE path SET known = '{\"rtt\": 3}'", []).unwrap();
         assert!(one.recall(host(1), None, AT).is_none());
-        told(&mut other, host(1), AT);
+        record(&mut other, host(1), AT);
         assert_eq!(samples(&one), 1);
     }
 }

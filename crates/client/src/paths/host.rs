@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_host_says_something_of_itself() {
+    fn facts_of_this_host_are_measured() {
         let facts = facts(IpAddr::from([127, 0, 0, 1]));
         assert!(facts.tcp_rmem_max_bytes > Some(4096) && facts.mtu_bytes > Some(1000), "{facts:?}");
         let speed = facts.cipher_bytes_per_sec.unwrap();

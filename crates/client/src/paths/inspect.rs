@@ -142,8 +142,8 @@ async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<PathSu
     let facts = match known {
         Some(seen) => seen.facts.clone(),
         None => {
-            let looking = tokio::task::spawn_blocking(move || host::facts(host)).await;
-            let facts = looking.map_err(|e| Error::internal(format!("the facts of this host: {e}")))?;
+            let reading = tokio::task::spawn_blocking(move || host::facts(host)).await;
+            let facts = reading.map_err(|e| Error::internal(format!("the facts of this host: {e}")))?;
             *seen = Some(ReportingHost { host, at: Instant::now(), facts: facts.clone() });
             facts
         }
@@ -167,14 +167,14 @@ async fn ask_server(url: &Url, address: SocketAddr, settings: &InspectSettings) 
     let (handle, driving) = dial::open(&server).await?;
     let asking = async {
         let least = ask(&handle, address.ip(), &settings.paths).await?;
-        let told = match learn::ask(&handle, &settings.paths, address.ip()).await {
+        let report = match learn::ask(&handle, &settings.paths, address.ip()).await {
             Ok(true) => "it reported its measurements of the direction to this host".into(),
             Ok(false) => "it has no measurements of the direction to this host yet".into(),
             Err(error) => {
                 format!("it did not report its measurements of the direction to this host: {error}")
             }
         };
-        Ok(format!("{ROUND_TRIPS} requests to its server took at least {}; {told}", time(least)))
+        Ok(format!("{ROUND_TRIPS} requests to its server took at least {}; {report}", time(least)))
     };
     tokio::select! {
         measured = asking => measured,

@@ -47,7 +47,7 @@ impl RemoteOperation for PathRequest {
 /// # Errors
 /// `Corrupt` if it is not a report.
 pub fn read(report: &[u8]) -> Result<PathReport> {
-    Ok(decode_json::<ReportedSending>(report, "what is known of a path")?.to)
+    Ok(decode_json::<ReportedSending>(report, "the report of a path")?.to)
 }
 
 /// Asks the server at the other end and remembers its response; returns whether the response contained values.
@@ -60,12 +60,12 @@ pub fn read(report: &[u8]) -> Result<PathReport> {
 pub(super) async fn ask(handle: &ClientHandle, paths: &Paths, host: std::net::IpAddr) -> Result<bool> {
     let replies =
         handle.request(PathRequest.name(), PathRequest.parameters()?, Urgency::of(Priority::NORMAL)).await?;
-    let told = PathRequest.answer(replies).await?;
-    let is_told = !told.is_empty();
-    if is_told {
-        paths.record(host, vec![Measurement::Report(Box::new(told))]);
+    let report = PathRequest.answer(replies).await?;
+    let has_values = !report.is_empty();
+    if has_values {
+        paths.record(host, vec![Measurement::Report(Box::new(report))]);
     }
-    Ok(is_told)
+    Ok(has_values)
 }
 
 /// Asks after the handshake, unless there is a recent response; does nothing for this machine itself.

@@ -48,7 +48,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
 enum DatabaseJob {
     Spend { host: IpAddr, at: Duration, what: BudgetChange, answer: oneshot::Sender<Result<()>> },
-    Tell { host: IpAddr, at: Duration, measured: Vec<Measurement> },
+    Record { host: IpAddr, at: Duration, measured: Vec<Measurement> },
     Recall { host: IpAddr, rtt_secs: Option<f64>, answer: oneshot::Sender<Option<RecalledPath>> },
 }
 
@@ -129,9 +129,9 @@ impl Paths {
     /// Records measurements of the path to `host`, made now.
     pub fn record(&self, host: IpAddr, measured: Vec<Measurement>) {
         if !measured.is_empty()
-            && !self.send(DatabaseJob::Tell { host: host.to_canonical(), at: now(), measured })
+            && !self.send(DatabaseJob::Record { host: host.to_canonical(), at: now(), measured })
         {
-            tracing::debug!(%host, "a measurement was left out");
+            tracing::debug!(%host, "a measurement was dropped: the queue is full");
         }
     }
 
@@ -219,7 +219,7 @@ fn work(folder: &FilePath, jobs: &Receiver<DatabaseJob>) {
     for job in jobs {
         let database = database.get_or_insert_with(|| PathDatabase::open(folder));
         match job {
-            DatabaseJob::Tell { host, at, measured } => {
+            DatabaseJob::Record { host, at, measured } => {
                 if let Err(error) = database.record(host, at, measured) {
                     tracing::debug!(%host, %error, "a path was not remembered");
                 }
@@ -243,17 +243,17 @@ mod tests {
 
     const HOST: &str = "192.0.2.7";
 
-    fn way() -> SendMethod {
+    fn method() -> SendMethod {
         SendMethod { protocol: "quic".into(), controller: "auto".into(), streams: 1 }
     }
 
     #[tokio::test]
-    async fn what_is_told_outlives_the_process_and_serves_neighbors() {
+    async fn paths_are_remembered_and_used_for_neighbors() {
         let folder = tempfile::tempdir().unwrap();
         let host: IpAddr = HOST.parse().unwrap();
         let paths = Paths::in_folder(folder.path());
         for _ in 0..3 {
-            let rate = Measurement::Achieved(Direction::Up, way(), 50e6);
+            let rate = Measurement::Achieved(Direction::Up, method(), 50e6);
             paths.record(host, vec![Measurement::RoundTrip(0.150), rate]);
         }
         drop(paths);
@@ -263,8 +263,8 @@ mod tests {
         let known = remembered(&own.path, Direction::Up, now()).unwrap();
         assert!((known.rate_bytes_per_sec / 50e6 - 1.0).abs() < 1e-6);
         assert!((known.rtt.as_secs_f64() - 0.150).abs() < 1e-9);
-        let beside = paths.recall("192.0.2.99".parse().unwrap(), Some(0.151)).await.unwrap();
-        assert_eq!(beside.of_neighbour, Some(host));
+        let neighbor = paths.recall("192.0.2.99".parse().unwrap(), Some(0.151)).await.unwrap();
+        assert_eq!(neighbor.of_neighbour, Some(host));
         for (other, rtt) in [("192.0.2.99", Some(0.020)), ("192.0.2.99", None), ("198.51.100.7", Some(0.150))]
         {
             assert!(paths.recall(other.parse().unwrap(), rtt).await.is_none(), "{other} {rtt:?}");
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_connection_waits_for_a_file_that_another_process_keeps_to_itself() {
+    async fn a_connection_does_not_wait_for_a_file_that_another_process_locks() {
         let folder = tempfile::tempdir().unwrap();
         let host: IpAddr = HOST.parse().unwrap();
         let paths = Paths::in_folder(folder.path());

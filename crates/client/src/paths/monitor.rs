@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 use super::Paths;
 
-/// Sampling interval. Of received data the fastest interval counts, because only the other side knows whether there was
-/// enough to send. Of sent data the median interval counts, because a kernel may begin faster than the path can
-/// sustain.
+/// Sampling interval. The rate of receiving is the maximum over the intervals, because only the other side knows
+/// whether it had enough to send. The rate of sending is the median, because a kernel may begin faster than the path
+/// can sustain.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of samples between two records.
 const SAMPLES_PER_RECORD: u32 = 10;
@@ -37,12 +37,15 @@ pub struct ConnectionMonitor {
     seen: Mutex<MonitorState>,
 }
 
-/// State at the last record.
+/// State between two samples.
 struct MonitorState {
-    told: Statistics,
-    looked: Statistics,
-    looked_at: Instant,
-    looks: u32,
+    /// Statistics at the last record.
+    recorded: Statistics,
+    /// Statistics at the last sample, and its time.
+    sampled: Statistics,
+    sampled_at: Instant,
+    /// Number of samples since the last record.
+    samples: u32,
     /// Packets sent and lost that show the losses of the path, summed over the samples since the last record.
     packets: (u64, u64),
     /// Rates of sending while there was enough to send, in bytes per second.
@@ -57,12 +60,12 @@ impl ConnectionMonitor {
     pub fn begin(paths: &Paths, flow: Option<Arc<dyn Flow>>) -> Option<Self> {
         let flow = flow?;
         let host = flow.peer()?.ip();
-        let told = flow.statistics();
+        let recorded = flow.statistics();
         let seen = MonitorState {
-            told,
-            looked: told,
-            looked_at: Instant::now(),
-            looks: 0,
+            recorded,
+            sampled: recorded,
+            sampled_at: Instant::now(),
+            samples: 0,
             packets: (0, 0),
             sent_rates: Vec::new(),
             fastest_received: 0.0,
@@ -84,23 +87,23 @@ impl ConnectionMonitor {
     fn sample(&self, is_last: bool) {
         let (found, now) = (self.flow.statistics(), Instant::now());
         let mut seen = self.seen.lock();
-        let elapsed = now.saturating_duration_since(seen.looked_at);
+        let elapsed = now.saturating_duration_since(seen.sampled_at);
         if elapsed >= MIN_RATE_TIME || is_last {
-            let (sent, lost) = witnessed(&seen.looked, &found);
+            let (sent, lost) = path_losses(&seen.sampled, &found);
             seen.packets = (seen.packets.0 + sent, seen.packets.1 + lost);
         }
         if elapsed >= MIN_RATE_TIME {
-            let (sent, received) = rates(&seen.looked, &found, elapsed);
+            let (sent, received) = rates(&seen.sampled, &found, elapsed);
             seen.sent_rates.extend(sent);
             seen.fastest_received = seen.fastest_received.max(received);
-            (seen.looked, seen.looked_at) = (found, now);
+            (seen.sampled, seen.sampled_at) = (found, now);
         }
-        seen.looks += 1;
-        if is_last || seen.looks >= SAMPLES_PER_RECORD {
+        seen.samples += 1;
+        if is_last || seen.samples >= SAMPLES_PER_RECORD {
             let rates = (upper_median(std::mem::take(&mut seen.sent_rates)), seen.fastest_received);
             let packets = std::mem::take(&mut seen.packets);
-            self.paths.record(self.host, measured(&seen.told, &found, packets, rates));
-            (seen.told, seen.looks, seen.fastest_received) = (found, 0, 0.0);
+            self.paths.record(self.host, measured(&seen.recorded, &found, packets, rates));
+            (seen.recorded, seen.samples, seen.fastest_received) = (found, 0, 0.0);
         }
     }
 }
@@ -131,7 +134,7 @@ fn rates(before: &Statistics, now: &Statistics, elapsed: Duration) -> (Option<f6
 /// Returns the packets sent and lost between two samples that show the losses of the path. A flow whose controller
 /// fills queues until they overflow, as that of a kernel, causes losses itself: it counts only while its queue is short
 /// or it sends little, and not at its start.
-fn witnessed(before: &Statistics, now: &Statistics) -> (u64, u64) {
+fn path_losses(before: &Statistics, now: &Statistics) -> (u64, u64) {
     let keeps_queues_short =
         now.controller.is_some_and(|choice| ["auto", "polite", "rate"].contains(&choice.name()))
             && now.protocol != "tcp";
@@ -156,7 +159,7 @@ fn witnessed(before: &Statistics, now: &Statistics) -> (u64, u64) {
 fn measured(
     before: &Statistics,
     now: &Statistics,
-    (witnesses, lost): (u64, u64),
+    (packets, lost): (u64, u64),
     (sent_rate, received_rate): (f64, f64),
 ) -> Vec<Measurement> {
     let direction = Direction::Up;
@@ -168,8 +171,8 @@ fn measured(
     measured.extend(now.least_rtt.map(|rtt| Measurement::LeastRoundTrip(rtt.as_secs_f64())));
     measured.extend(now.mtu_bytes.map(|bytes| Measurement::Mtu(direction, bytes)));
     let sent = now.sent_packets.saturating_sub(before.sent_packets);
-    if witnesses > 0 {
-        measured.push(Measurement::Packets { direction, sent: witnesses, lost });
+    if packets > 0 {
+        measured.push(Measurement::Packets { direction, sent: packets, lost });
     }
     measured.extend(matches!(now.protocol, "quic" | "lossy").then_some(Measurement::Udp(true)));
     let late = now.reordered.zip(before.reordered).map(|(now, before)| now.saturating_sub(before));
@@ -224,24 +227,24 @@ mod tests {
     }
 
     #[test]
-    fn what_a_connection_shows_is_told_by_direction() {
+    fn measurements_are_recorded_by_direction() {
         let (before, now) = (statistics(1 << 20, 0), statistics((1 << 20) + 14_480_000, 20_000_000));
         let (sent, received) = rates(&before, &now, Duration::from_secs(2));
         let (mut path, at) = (Path::default(), Duration::from_secs(1));
-        for one in measured(&before, &now, witnessed(&before, &now), (sent.unwrap(), received)) {
+        for one in measured(&before, &now, path_losses(&before, &now), (sent.unwrap(), received)) {
             path.record(at, one);
         }
         let rate = |direction| path.one_way(direction).rate(at).unwrap().0.value;
         assert!((rate(Direction::Up) - 6.25e6).abs() < 1.0 && (rate(Direction::Down) - 10e6).abs() < 1.0);
         assert!((path.one_way(Direction::Up).loss(at).unwrap().value - 0.01).abs() < 1e-6);
-        assert!(path.one_way(Direction::Down).loss(at).is_none(), "only the sender knows");
+        assert!(path.one_way(Direction::Down).loss(at).is_none(), "only the sender measures losses");
         assert!((path.rtt.least(at).unwrap().value - 0.020).abs() < 1e-9);
         assert!((path.one_way(Direction::Up).mtu_bytes(at).unwrap().value - 1500.0).abs() < 1e-9);
     }
 
-    /// A kernel that fills the queue until it overflows loses what the path does not lose.
+    /// A kernel that fills the queue until it overflows causes losses itself.
     #[test]
-    fn losses_of_a_full_queue_are_not_the_paths() {
+    fn losses_of_a_full_queue_are_not_counted_as_losses_of_the_path() {
         let (begin, before, now) = (statistics(0, 0), statistics(10 << 20, 0), statistics(20 << 20, 0));
         let queued = |is: Statistics| Statistics { rtt: Some(Duration::from_millis(40)), ..is };
         let by = |controller: &str, is: Statistics| Statistics {
@@ -249,26 +252,26 @@ mod tests {
             controller: Some(controller.parse().unwrap()),
             ..is
         };
-        assert_eq!(witnessed(&begin, &before), (0, 0), "the start of a flow fills the queue");
-        assert_eq!(witnessed(&queued(before), &now), (0, 0));
-        assert_eq!(witnessed(&before, &queued(now)), (0, 0));
-        assert_eq!(witnessed(&by("cubic", before), &by("cubic", queued(now))), (0, 0));
-        assert!(witnessed(&before, &now).0 > 0, "a short queue loses nothing");
+        assert_eq!(path_losses(&begin, &before), (0, 0), "the start of a flow fills the queue");
+        assert_eq!(path_losses(&queued(before), &now), (0, 0));
+        assert_eq!(path_losses(&before, &queued(now)), (0, 0));
+        assert_eq!(path_losses(&by("cubic", before), &by("cubic", queued(now))), (0, 0));
+        assert!(path_losses(&before, &now).0 > 0, "a short queue loses nothing");
         assert!(
-            witnessed(&by("auto", begin), &by("auto", queued(before))).1 > 0,
-            "it keeps queues short itself"
+            path_losses(&by("auto", begin), &by("auto", queued(before))).1 > 0,
+            "this controller keeps queues short"
         );
     }
 
     #[test]
-    fn a_fast_beginning_is_not_what_a_transfer_gets() {
-        assert!((upper_median(vec![50e6, 9e6, 8e6, 7e6, 8e6]) - 8e6).abs() < 1.0, "then losses came");
-        assert!((upper_median(vec![20e6, 50e6]) - 50e6).abs() < 1.0, "it was still growing");
+    fn a_fast_start_does_not_determine_the_rate() {
+        assert!((upper_median(vec![50e6, 9e6, 8e6, 7e6, 8e6]) - 8e6).abs() < 1.0, "losses after the start");
+        assert!((upper_median(vec![20e6, 50e6]) - 50e6).abs() < 1.0, "the rate was still growing");
         assert!(upper_median(Vec::new()).abs() < 1e-12);
     }
 
     #[test]
-    fn little_tells_nothing_of_a_rate_and_silence_nothing_at_all() {
+    fn short_transfers_give_no_rate_and_idle_connections_no_measurement() {
         let (before, now) = (statistics(0, 0), statistics(1000, 1000));
         assert_eq!(rates(&before, &now, Duration::from_secs(1)), (None, 0.0));
         assert!(measured(&before, &before, (0, 0), (0.0, 0.0)).is_empty());

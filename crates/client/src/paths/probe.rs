@@ -49,8 +49,8 @@ pub(super) async fn probe(
     paths: &Paths,
     sum: &mut ProbeTotals,
 ) -> Result<()> {
-    let none = || Error::unsupported("expected a QUIC link, which packet trains need, found another one");
-    let (prober, peer) = flow.prober().zip(flow.peer()).ok_or_else(none)?;
+    let other = || Error::unsupported("packet trains need a QUIC connection; connect with `quic`");
+    let (prober, peer) = flow.prober().zip(flow.peer()).ok_or_else(other)?;
     handle.welcomed().await?;
     let _alone = paths.begin_probe(peer.ip()).await?;
     let probing = PathProbe { handle, prober, paths, host: peer.ip() };
@@ -70,8 +70,8 @@ struct PathProbe<'a> {
 impl PathProbe<'_> {
     /// Sends trains in one direction: longer ones until their duration suffices, then the planned number.
     async fn trains(&self, direction: Direction, sum: &mut ProbeTotals) -> Result<()> {
-        let (mut before, mut told, mut failed) = (None, 0, 0);
-        while told < TRAINS && failed < MAX_FAILED_TRAINS {
+        let (mut before, mut recorded, mut failed) = (None, 0, 0);
+        while recorded < TRAINS && failed < MAX_FAILED_TRAINS {
             let packets = next_length(before.as_ref());
             let bytes = u64::from(packets) * u64::from(self.prober.packet_bytes());
             self.paths.spend(self.host, bytes).await?;
@@ -84,7 +84,7 @@ impl PathProbe<'_> {
             failed = if has_failed { failed + 1 } else { 0 };
             if train.counts() {
                 self.paths.record(self.host, train.measurements(direction));
-                (told, sum.trains) = (told + 1, sum.trains + 1);
+                (recorded, sum.trains) = (recorded + 1, sum.trains + 1);
             }
             tokio::time::sleep(train.pause()).await;
             before = Some(train).filter(|train| !train.arrivals.is_empty());

@@ -59,11 +59,11 @@ impl Paths {
 
     async fn spending(&self, host: IpAddr, what: BudgetChange) -> Result<()> {
         let (answer, answered) = oneshot::channel();
-        let gone = || Error::new(ErrorKind::Busy, "the database of paths, which limits probes, is busy");
+        let busy = || Error::new(ErrorKind::Busy, "the database of paths, which limits probes, is busy");
         if !self.send(DatabaseJob::Spend { host: host.to_canonical(), at: now(), what, answer }) {
-            return Err(gone());
+            return Err(busy());
         }
-        answered.await.map_err(|_| gone())?
+        answered.await.map_err(|_| busy())?
     }
 
     /// Takes part in a probe that another host began.
@@ -84,7 +84,7 @@ impl Paths {
 /// Converts the refusal of a budget to an error.
 pub(super) fn refused(why: TooMuch) -> Error {
     let what = match why {
-        TooMuch::Busy => "expected one probe of this bottleneck at a time, found another under way".into(),
+        TooMuch::Busy => "another probe of this bottleneck is in progress; try again later".into(),
         TooMuch::Spent(wait) => {
             let minutes = wait.saturating_add(Duration::from_secs(59)).as_secs() / 60;
             format!("the hourly budget of probes is spent; try again in {minutes} min")

@@ -107,14 +107,14 @@ impl PathSummary {
     /// Returns this report with the counts of packets that a server's UDP port rejected.
     #[must_use]
     pub fn rejecting(self, rejected: Option<Rejected>) -> Self {
-        let told = |Rejected { unknown, oversized, unauthenticated, replayed, stray }| RejectedPackets {
+        let counts = |Rejected { unknown, oversized, unauthenticated, replayed, stray }| RejectedPackets {
             unknown,
             oversized,
             unauthenticated,
             replayed,
             stray,
         };
-        Self { rejected: rejected.map(told), ..self }
+        Self { rejected: rejected.map(counts), ..self }
     }
 
     /// Formats the report as text for display.
@@ -159,7 +159,7 @@ impl DirectionReport {
     fn write(&self, text: &mut String, title: &str) {
         writeln!(text, "{title}").unwrap_or_default();
         if let Some(age) = self.told_age_secs {
-            line(text, "told", format!("what the other host sees of it, {:.0} min ago", age / 60.0));
+            line(text, "reported", format!("by the other host, {:.0} min ago", age / 60.0));
         }
         if let Some(loss) = self.seen.loss {
             line(text, "loss", format!("{:.4} % (at most {:.4} %)", loss.value * 100.0, loss.high * 100.0));

@@ -76,7 +76,7 @@ impl Candidates {
     }
 
     /// Skips the next server, which is not available. Returns true if another may be asked.
-    fn pass_over(&mut self) -> bool {
+    fn skip_next(&mut self) -> bool {
         let Some(next) = self.next_in_order() else { return false };
         self.asked = self.asked.with(next);
         !self.rest().is_empty()
@@ -146,7 +146,7 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
                 turn = None;
                 match granted {
                     Ok(permit) => start(permit, &mut piece, &mut running, &mut newest, &mut ask),
-                    Err(NoServer) if piece.candidates.pass_over() => {
+                    Err(NoServer) if piece.candidates.skip_next() => {
                         turn = Some(next_turn(group, &piece, !running.is_empty()));
                     }
                     Err(NoServer) if running.is_empty() => return Err(group.no_answer(of, &failures)),

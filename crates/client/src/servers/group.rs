@@ -199,10 +199,10 @@ impl ServerGroup {
             })
             .collect();
         let mut answers: Vec<Option<Result<Arc<Dataset>>>> = vec![None; self.members.len()];
-        let mut patience = None;
+        let mut preference_end = None;
         loop {
             let end = async {
-                match patience {
+                match preference_end {
                     Some(end) => tokio::time::sleep_until(end).await,
                     None => std::future::pending().await,
                 }
@@ -210,8 +210,8 @@ impl ServerGroup {
             tokio::select! {
                 biased;
                 Some((member, answer)) = asked.next(), if !asked.is_empty() => {
-                    if answer.is_ok() && patience.is_none() {
-                        patience = Some(tokio::time::Instant::now() + PREFERENCE_DELAY);
+                    if answer.is_ok() && preference_end.is_none() {
+                        preference_end = Some(tokio::time::Instant::now() + PREFERENCE_DELAY);
                     }
                     answers[member] = Some(answer);
                 }
@@ -299,7 +299,7 @@ impl ServerGroup {
             let separator = if n > 0 { "; " } else { "" };
             match failure.or(state.away) {
                 Some(why) => write!(text, "{separator}`{}`: {why}", state.name),
-                None => write!(text, "{separator}`{}`: not asked", state.name),
+                None => write!(text, "{separator}`{}`: no request was sent", state.name),
             }
             // Writing to a string does not fail.
             .unwrap_or_default();
@@ -315,7 +315,7 @@ fn is_stale(error: &Error) -> bool {
 }
 
 fn silent() -> Error {
-    Error::new(ErrorKind::TimedOut, "it has not answered for long")
+    Error::new(ErrorKind::TimedOut, "it has not answered for a long time")
 }
 
 /// Checks a server periodically until it is available. Holds a strong reference to the group only during a check.
@@ -328,14 +328,14 @@ async fn monitor(group: Weak<ServerGroup>, member: usize) {
         let Some(here) = group.upgrade() else { return };
         let source = Arc::clone(here.source(member));
         drop(here);
-        let looked = probe(source).await;
+        let probed = probe(source).await;
         let Some(here) = group.upgrade() else { return };
-        match looked.and_then(|found| here.joins(member, &found)) {
+        match probed.and_then(|found| here.joins(member, &found)) {
             Ok(()) => {
                 // First, so that a failure from now on starts checking it again.
                 here.members[member].is_monitored.store(false, Ordering::Relaxed);
                 here.queue.with(|scheduler| scheduler.returned(member));
-                tracing::info!(server = here.members[member].server.name, "a server is used (again)");
+                tracing::info!(server = here.members[member].server.name, "a server is available and used");
                 return;
             }
             Err(error) => here.queue.with(|scheduler| scheduler.still_away(member, error)),
@@ -386,6 +386,6 @@ fn same_data(known: Option<&Dataset>, found: &Dataset) -> Result<()> {
         return Ok(());
     }
     Err(Error::unsupported(
-        "expected the same levels and blocks as on the other servers, found others: another version of the program",
+        "expected the same levels and blocks as on the other servers, found others; use the same version of the program on all",
     ))
 }

@@ -16,19 +16,19 @@ const FIRST_SAVED: f64 = 2.0;
 const REMEMBERED: usize = 64;
 /// Minimum number of responses for an estimate.
 const ENOUGH: usize = 16;
-/// Ratio to the expected time that is late, without an estimate.
+/// Ratio to the expected time from which a response is late, without an estimate.
 const LATE_BY_DEFAULT: f64 = 4.0;
-/// Ratio to the usual time that is late, with an estimate.
+/// Ratio to the usual time from which a response is late, with an estimate.
 const LATE_BEYOND_USUAL: f64 = 1.5;
-/// Minimum delay of a late response.
+/// Minimum time after which a response is late.
 const LATE_AT_LEAST: Duration = Duration::from_millis(10);
-/// Delay of a late response if no expected time is known.
+/// Time after which a response is late if no expected time is known.
 const LATE_WHEN_UNKNOWN: Duration = Duration::from_secs(1);
-/// Ratio to the expected time, without any response, that is silence.
+/// Ratio to the expected time without any response from which a server is silent.
 const SILENT_BY: u32 = 4;
-/// Minimum delay of silence.
+/// Minimum time without any response after which a server is silent.
 const SILENT_AT_LEAST: Duration = Duration::from_secs(2);
-/// Delay of silence if no expected time is known.
+/// Time without any response after which a server is silent, if no expected time is known.
 const SILENT_WHEN_UNKNOWN: Duration = Duration::from_secs(10);
 
 /// Usual ratio of the time that a response took to the time that was expected, over the last responses.
@@ -103,14 +103,18 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn what_is_usual_is_learned() {
+    fn the_usual_delay_is_learned() {
         let mut lateness = LatenessEstimate::default();
         assert_eq!(lateness.late_after(None), LATE_WHEN_UNKNOWN);
         assert_eq!(lateness.late_after(Some(SECOND)), SECOND * 4);
         for n in 0..100u32 {
             lateness.took(if n % 30 == 0 { SECOND * 20 } else { SECOND }, SECOND);
         }
-        assert_eq!(lateness.late_after(Some(SECOND * 2)), SECOND * 3, "three percent are no habit");
+        assert_eq!(
+            lateness.late_after(Some(SECOND * 2)),
+            SECOND * 3,
+            "three percent do not change the percentile"
+        );
         assert_eq!(lateness.late_after(Some(Duration::ZERO)), LATE_AT_LEAST);
         for _ in 0..REMEMBERED {
             lateness.took(SECOND * 2, SECOND);
@@ -120,11 +124,11 @@ mod tests {
 
     #[test]
     fn second_requests_are_few() {
-        let mut allowance = HedgeBudget::default();
+        let mut budget = HedgeBudget::default();
         let mut spent = 0;
         for _ in 0..1000 {
-            allowance.earn();
-            spent += u32::from(allowance.spend());
+            budget.earn();
+            spent += u32::from(budget.spend());
         }
         assert!((50..=53).contains(&spent), "{spent} of 1000");
     }

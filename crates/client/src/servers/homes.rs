@@ -56,7 +56,7 @@ mod tests {
             let after = homes(&three, index, 1);
             assert!(before == after || before[0] == "c:1", "{index} moved from {before:?} to {after:?}");
             if before[0] == "c:1" {
-                assert_eq!(after[0], homes(&four, index, 2)[1], "to the second choice");
+                assert_eq!(after[0], homes(&four, index, 2)[1], "the second home takes over");
             }
         }
         assert!(counts.iter().all(|n| (900..1100).contains(n)), "{counts:?}");

@@ -174,6 +174,7 @@ impl Source for Servers {
     }
 }
 
+/// Returns whether a read could not be assembled because blocks are not covered.
 fn lacks_blocks(gathered: &Result<()>) -> bool {
     gathered.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }

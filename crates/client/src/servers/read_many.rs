@@ -194,7 +194,7 @@ impl ReadBatch {
         let reads = self.numbers.into_iter().zip(self.requests).zip(self.places);
         let alone = reads.map(async |((number, request), place)| match place.take_back().await {
             Some(into) => (number, read_of(Arc::clone(group), Arc::clone(dataset), request, into).await),
-            None => (number, Err(Error::internal("a read lost its place"))),
+            None => (number, Err(Error::internal("the region of a read was lost"))),
         });
         stream::iter(alone).buffer_unordered(MAX_LARGE_READS).collect().await
     }

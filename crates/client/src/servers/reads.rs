@@ -100,11 +100,11 @@ async fn part(
         first: Some(permit),
     };
     let mut place = PartTarget::of(region);
-    let landed = first_answer(group, dataset, piece, |member, _| {
+    let delivery = first_answer(group, dataset, piece, |member, _| {
         let (source, request) = (Arc::clone(group.source(member)), request.clone());
         let (place, shape) = (place.lend(), shape.clone());
         Box::pin(async move {
-            let landed = match place {
+            let delivery = match place {
                 Some(region) => {
                     source.read(request, region).await?;
                     PartDelivery::InPlace
@@ -116,11 +116,11 @@ async fn part(
                 }
             };
             group.check_same(member, dataset).await?;
-            Ok(landed)
+            Ok(delivery)
         })
     })
     .await?;
-    match landed {
+    match delivery {
         PartDelivery::InPlace => Ok(()),
         PartDelivery::Apart(bytes) => {
             place.take_back().await.map_or(Ok(()), |mut region| region.write_all(&bytes))

@@ -134,7 +134,7 @@ pub(super) struct Scheduler {
     waiting_bytes: u128,
     next_ticket: u64,
     lateness: LatenessEstimate,
-    allowance: HedgeBudget,
+    hedge_budget: HedgeBudget,
     /// Whether a server has become unavailable since the last pass, so that items may have lost their last candidate.
     server_left: bool,
 }
@@ -158,7 +158,7 @@ impl Scheduler {
             waiting_bytes: 0,
             next_ticket: 0,
             lateness: LatenessEstimate::default(),
-            allowance: HedgeBudget::default(),
+            hedge_budget: HedgeBudget::default(),
             server_left: false,
         }
     }
@@ -233,7 +233,7 @@ impl Scheduler {
     /// Removes the items that no server can do.
     fn give_up(&mut self, out: &mut Vec<(u64, Option<Assignment>)>) {
         let lost: Vec<QueueRank> =
-            self.waiting.iter().filter(|(_, n)| !self.is_hope_for(n)).map(|(r, _)| *r).collect();
+            self.waiting.iter().filter(|(_, n)| !self.can_be_done(n)).map(|(r, _)| *r).collect();
         for rank in lost {
             self.withdraw(rank);
             out.push((rank.1, None));
@@ -241,7 +241,7 @@ impl Scheduler {
     }
 
     /// Returns whether any server can do the item, now or, unless it is a second request, later.
-    pub(super) fn is_hope_for(&self, need: &WorkRequest) -> bool {
+    pub(super) fn can_be_done(&self, need: &WorkRequest) -> bool {
         self.members.iter().enumerate().any(|(n, member)| {
             need.may.has(n)
                 && match &member.health {
@@ -258,7 +258,7 @@ impl Scheduler {
         chosen.pieces += 1;
         chosen.bytes += bytes;
         if !chosen.has_room() {
-            chosen.speed.is_full();
+            chosen.speed.record_full();
         }
         let known = chosen.speed.shortest().zip(chosen.speed.rate_bytes_per_sec());
         let expected = known.map(|(shortest, rate)| shortest + seconds(to_f64(chosen.bytes) / rate));
@@ -293,8 +293,8 @@ impl Scheduler {
         }
         let (other, member) = able().filter(|(_, m)| m.has_room()).min_by(soonest)?;
         let rates: f64 = able().map(|(_, m)| self.rate(m)).sum();
-        let in_hand: u64 = able().map(|(_, m)| m.bytes).sum();
-        let all = self.latency(first) + (self.all_waiting_bytes() + to_f64(in_hand)) / rates.max(1.0);
+        let in_flight: u64 = able().map(|(_, m)| m.bytes).sum();
+        let all = self.latency(first) + (self.all_waiting_bytes() + to_f64(in_flight)) / rates.max(1.0);
         (finish(member) <= all).then_some(other)
     }
 
@@ -328,7 +328,7 @@ impl Scheduler {
 
     /// Records that a work item was answered.
     pub(super) fn finished(&mut self, assigned: &Assignment, now: Duration) {
-        self.given_back(assigned);
+        self.release(assigned);
         let took = now.saturating_sub(assigned.at);
         let member = &mut self.members[assigned.member];
         member.speed.delivered(assigned.bytes, took, now, member.pieces == 0);
@@ -338,14 +338,14 @@ impl Scheduler {
         if member.health == ServerHealth::Silent {
             member.health = ServerHealth::Ready;
         }
-        self.allowance.earn();
+        self.hedge_budget.earn();
         if let Some(expected) = assigned.expected {
             self.lateness.took(took, expected);
         }
     }
 
     /// Records that a work item is no longer needed.
-    pub(super) fn given_back(&mut self, assigned: &Assignment) {
+    pub(super) fn release(&mut self, assigned: &Assignment) {
         let member = &mut self.members[assigned.member];
         member.pieces -= 1;
         member.bytes -= assigned.bytes;
@@ -353,7 +353,7 @@ impl Scheduler {
 
     /// Records that a work item failed. Returns true if the server has to be checked from now on.
     pub(super) fn failed(&mut self, assigned: &Assignment, error: &Error) -> bool {
-        self.given_back(assigned);
+        self.release(assigned);
         let member = &mut self.members[assigned.member];
         member.faults += 1;
         let is_gone = matches!(
@@ -442,7 +442,7 @@ impl Scheduler {
         if others
             && (is_lost
                 || self.is_left_over(assigned, idle, now)
-                || (now >= late_at && self.allowance.spend()))
+                || (now >= late_at && self.hedge_budget.spend()))
         {
             return HedgeDecision::AskAnother;
         }

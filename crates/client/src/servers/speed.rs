@@ -14,7 +14,7 @@ const MAX_WINDOW_BYTES: u64 = 256 << 20;
 /// Minimum time span over which a rate is measured.
 const MIN_SPAN: Duration = Duration::from_millis(20);
 /// Weight of a sample that is faster, and of one that is slower, than the estimate.
-const BELIEF: (f64, f64) = (0.5, 0.25);
+const SAMPLE_WEIGHTS: (f64, f64) = (0.5, 0.25);
 
 /// Measured speed of one server.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +52,7 @@ impl ServerSpeed {
     }
 
     /// Records that the window is full.
-    pub(super) fn is_full(&mut self) {
+    pub(super) fn record_full(&mut self) {
         self.was_full = true;
     }
 
@@ -73,7 +73,7 @@ impl ServerSpeed {
                 self.counted_bytes += bytes;
                 let span = now.saturating_sub(from);
                 if span >= MIN_SPAN {
-                    self.believe(self.counted_bytes as f64 / span.as_secs_f64());
+                    self.update_rate(self.counted_bytes as f64 / span.as_secs_f64());
                     self.restart(now);
                 }
             }
@@ -94,12 +94,12 @@ impl ServerSpeed {
         (self.counted_bytes, self.span_from, self.was_full) = (0, Some(now), false);
     }
 
-    fn believe(&mut self, sample: f64) {
+    fn update_rate(&mut self, sample: f64) {
         let Some(rate) = &mut self.rate_bytes_per_sec else { return };
         if sample > *rate {
-            *rate += BELIEF.0 * (sample - *rate);
+            *rate += SAMPLE_WEIGHTS.0 * (sample - *rate);
         } else if self.was_full {
-            *rate += BELIEF.1 * (sample - *rate);
+            *rate += SAMPLE_WEIGHTS.1 * (sample - *rate);
         }
     }
 }
@@ -113,12 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn a_full_server_is_measured_and_gets_two_products() {
+    fn the_window_is_two_bandwidth_delay_products() {
         let mut speed = ServerSpeed::default();
         assert_eq!(speed.window_bytes(), FIRST_WINDOW_BYTES);
         // 100 MB/s, 100 ms: an answer of 1 MB each 10 ms.
         for n in 0..200 {
-            speed.is_full();
+            speed.record_full();
             speed.delivered(1_000_000, millis(100), millis(100 + 10 * n), false);
         }
         let rate = speed.rate_bytes_per_sec().unwrap();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_with_little_to_do_is_not_called_slow() {
+    fn the_rate_decreases_only_if_the_window_was_full() {
         let mut speed = ServerSpeed::default();
         speed.delivered(1_000_000, millis(10), millis(10), false);
         for n in 1..50 {
@@ -135,9 +135,9 @@ mod tests {
         }
         assert!(speed.rate_bytes_per_sec().unwrap() >= 1e8);
         for n in 50..100 {
-            speed.is_full();
+            speed.record_full();
             speed.delivered(1_000_000, millis(10), millis(10 + 100 * n), false);
         }
-        assert!(speed.rate_bytes_per_sec().unwrap() < 1.2e7, "but one that has much to do is");
+        assert!(speed.rate_bytes_per_sec().unwrap() < 1.2e7, "with a full window");
     }
 }

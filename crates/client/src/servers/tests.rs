@@ -20,19 +20,19 @@ use super::{ReplicaServer, ReplicaSource, Servers, SharingRule};
 
 mod replaced;
 
-/// Behavior of a simulated server when it is asked.
+/// Behavior of a simulated server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SimulatedMode {
     Up,
-    /// Everything fails, also what is under way.
+    /// All requests fail, also those in flight.
     Down,
-    /// Nothing is answered until it is up again.
+    /// Requests are not answered until the mode is `Up` again.
     Silent,
-    /// Holds another state of the data, which it describes, and reads without a word.
+    /// The server describes and reads another state of the data.
     Changed,
 }
 
-/// A server at the end of a link: answers come one after another at a rate, and each a latency later.
+/// A server at the end of a link: responses are sent one after another at a rate, and each arrives after a latency.
 #[derive(Clone)]
 struct Simulated {
     here: Arc<MemorySource>,
@@ -43,7 +43,7 @@ struct Simulated {
     free_at: Arc<Mutex<Instant>>,
     /// Requests begun, and bytes answered.
     asked: Arc<Mutex<(u64, u64)>>,
-    /// Whoever reads this row of every array is told that it is corrupt.
+    /// Row of every array whose reads fail as corrupt.
     broken_row: Arc<Mutex<Option<u64>>>,
     /// Blocks of even numbers are not covered, as in a sparse level.
     is_sparse: bool,
@@ -102,7 +102,7 @@ impl Simulated {
         Arc::clone(changed)
     }
 
-    /// Takes as long as an answer of `bytes` takes, or fails when the server dies.
+    /// Waits for the time that a response of `bytes` takes; fails if the server goes down.
     async fn transfer(&self, bytes: u64) -> Result<()> {
         self.asked.lock().0 += 1;
         let rate = *self.rate_bytes_per_sec.lock();
@@ -186,7 +186,7 @@ impl Source for Simulated {
         let this = self.clone();
         async move {
             if let Err(error) = this.transfer(into.size_bytes() as u64).await {
-                // Half of the answer was there, and cannot be trusted.
+                // Part of the response has arrived, and is not valid.
                 into.write_all(&vec![0xDD; into.size_bytes()])?;
                 return Err(error);
             }
@@ -196,7 +196,7 @@ impl Source for Simulated {
         .boxed()
     }
 
-    /// One request.
+    /// Answers all reads as one request.
     fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
         let this = self.clone();
         let bytes = reads.iter().map(|(_, into)| into.size_bytes() as u64).sum();
@@ -243,7 +243,7 @@ async fn read(source: &dyn Source, text: &str) -> Result<Vec<u8>> {
     target.into_vec()
 }
 
-/// A level that is sparse has blocks that nobody has; a read gives what is made of their ancestors all the same.
+/// Blocks of a sparse level may exist on no server; reads are exact nevertheless, because they use coarser levels.
 #[tokio::test(start_paused = true)]
 async fn reads_of_sparse_levels_are_exact_by_any_rule() {
     let here = data(1 << 20);
@@ -254,7 +254,7 @@ async fn reads_of_sparse_levels_are_exact_by_any_rule() {
     }
 }
 
-/// Reads everything and gives the time it took, in seconds.
+/// Reads everything; returns the time that it took, in seconds.
 async fn read_all(source: &dyn Source, expect: &Arc<MemorySource>) -> f64 {
     let begun = Instant::now();
     let found = read(source, "").await.unwrap();
@@ -264,7 +264,7 @@ async fn read_all(source: &dyn Source, expect: &Arc<MemorySource>) -> f64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_rule_keeps_every_promise_of_a_source() {
+async fn every_rule_conforms_to_the_source_interface() {
     let rules = [SharingRule::Spread, SharingRule::Homes { copies: 1 }, SharingRule::Homes { copies: 2 }];
     for rule in rules {
         let here = Arc::new(MemorySource::counting("<u2", &[9, 40, 50], &[4, 16, 16]));
@@ -273,7 +273,7 @@ async fn every_rule_keeps_every_promise_of_a_source() {
     }
 }
 
-/// Reads rows one by one, and how each ended.
+/// Reads rows in one call; returns the result of each row.
 async fn read_rows(source: &dyn Source, rows: impl Iterator<Item = u64>) -> Vec<(u64, Result<Vec<u8>>)> {
     let (reads, targets): (Vec<_>, Vec<_>) = rows
         .map(|row| {
@@ -293,7 +293,7 @@ async fn read_rows(source: &dyn Source, rows: impl Iterator<Item = u64>) -> Vec<
 }
 
 #[tokio::test(start_paused = true)]
-async fn small_reads_of_one_call_are_asked_of_each_server_together() {
+async fn small_reads_of_one_call_share_requests() {
     let here = data(32 << 20);
     let whole = read(&*here, "").await.unwrap();
     for rule in [SharingRule::Spread, SharingRule::Homes { copies: 2 }] {
@@ -318,7 +318,7 @@ async fn small_reads_of_one_call_are_asked_of_each_server_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_that_fails_is_the_only_one_of_its_call_that_does() {
+async fn a_read_that_fails_does_not_affect_others_of_its_call() {
     let here = data(4 << 20);
     let whole = read(&*here, "").await.unwrap();
     let servers = [10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
@@ -339,12 +339,12 @@ async fn a_read_that_fails_is_the_only_one_of_its_call_that_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reads_of_one_call_are_never_of_two_states() {
+async fn no_read_of_a_call_mixes_two_states() {
     let here = data(32 << 20);
     let whole = read(&*here, "").await.unwrap();
     let servers = [10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
     let group = group(&servers, SharingRule::Spread);
-    // Rows one by one, and all of them as one large read each.
+    // Small reads of single rows, and large reads.
     let rows = read_rows(&*group, 0..8192);
     let large = async {
         let reads = (0..200).map(|n| {
@@ -381,7 +381,7 @@ async fn reads_of_one_call_are_never_of_two_states() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn speeds_add_up_and_a_slow_server_takes_fewer() {
+async fn rates_of_servers_add_up() {
     let here = data(64 << 20);
     for rates in [&[10.0][..], &[10.0, 10.0], &[10.0, 10.0, 10.0, 10.0], &[20.0, 10.0, 5.0, 1.0]] {
         let servers: Vec<_> = rates.iter().map(|rate| Simulated::new(&here, rate * MB, 20)).collect();
@@ -394,12 +394,12 @@ async fn speeds_add_up_and_a_slow_server_takes_fewer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_small_read_is_not_left_to_a_slow_server() {
+async fn a_small_read_does_not_wait_for_a_slow_server_at_its_end() {
     let here = data(8 << 20);
     let servers = [20.0, 10.0, 5.0, 0.5].map(|rate| Simulated::new(&here, rate * MB, 20));
     let took = read_all(&*group(&servers, SharingRule::Spread), &here).await;
     let ideal = (8 << 20) as f64 / (35.5 * MB);
-    // The speeds have to be found out in that time, too.
+    // The rates are measured in that time, too.
     assert!(took < 2.5 * ideal, "{took} s instead of {ideal}");
 }
 
@@ -417,7 +417,7 @@ async fn work_moves_away_from_a_server_that_becomes_slow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_dies_is_not_missed_and_takes_work_again_when_it_returns() {
+async fn reads_succeed_without_a_failed_server_which_is_used_again_when_it_returns() {
     let here = data(32 << 20);
     let servers = [10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
     let group = group(&servers, SharingRule::Spread);
@@ -429,12 +429,12 @@ async fn a_server_that_dies_is_not_missed_and_takes_work_again_when_it_returns()
     assert_eq!(away.kind(), ErrorKind::Unreachable, "{away}");
     let before = servers[0].answered_bytes();
     sleep(Duration::from_secs(60)).await;
-    let looked = servers[0].asked();
+    let checks = servers[0].asked();
     servers[0].set(SimulatedMode::Up);
     sleep(Duration::from_secs(11)).await;
-    assert!(servers[0].asked() - looked <= 2 && looked < 40, "looked at {looked} times in a minute");
+    assert!(servers[0].asked() - checks <= 2 && checks < 40, "checked {checks} times in a minute");
     read_all(&*group, &here).await;
-    assert!(servers[0].answered_bytes() - before > 10 << 20, "it did its part");
+    assert!(servers[0].answered_bytes() - before > 10 << 20, "it is used again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -454,7 +454,7 @@ async fn a_silent_server_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_server_may_take_its_time() {
+async fn a_silent_server_is_waited_for_if_it_is_the_only_one() {
     let here = data(1 << 20);
     let servers = [Simulated::new(&here, 10.0 * MB, 20)];
     let group = group(&servers, SharingRule::Spread);
@@ -467,7 +467,7 @@ async fn the_last_server_may_take_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_none_left_one_error_names_every_server_and_why() {
+async fn without_servers_the_error_names_each_server_and_its_reason() {
     let here = data(8 << 20);
     let servers = [10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
     let group = group(&servers, SharingRule::Spread);
@@ -485,7 +485,7 @@ async fn with_none_left_one_error_names_every_server_and_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_of_another_state_is_left_out_and_never_mixed_in() {
+async fn a_server_with_another_state_is_not_used() {
     let here = data(8 << 20);
     let servers = [10.0, 10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
     servers[2].set(SimulatedMode::Changed);
@@ -499,7 +499,7 @@ async fn a_server_of_another_state_is_left_out_and_never_mixed_in() {
         assert_eq!(away.kind(), ErrorKind::Stale);
         assert!(away.to_string().contains("as on the other servers"), "{away}");
     }
-    // When the last one changes, the data are stale, and then the new ones.
+    // After the last one has changed, the data are stale once, and are then the new data.
     servers[0].set(SimulatedMode::Changed);
     assert_eq!(read(&*group, "").await.unwrap_err().kind(), ErrorKind::Stale);
     assert!(read(&*group, "0:3").await.unwrap().iter().all(|&b| b == 0xEE));
@@ -530,7 +530,7 @@ async fn blocks_are_answered_by_their_homes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_few_stragglers_are_asked_of_another_server_too() {
+async fn late_requests_are_sent_to_another_server_too() {
     let here = data(32 << 20);
     let servers = [100.0, 100.0].map(|rate| Simulated::new(&here, rate * MB, 5));
     let group = group(&servers, SharingRule::Spread);
@@ -541,7 +541,7 @@ async fn a_few_stragglers_are_asked_of_another_server_too() {
     for chunk in keys.chunks(8) {
         let (answers, ()) = tokio::join!(fetch(&*group, chunk), async {
             if chunk[0].index % 128 == 0 {
-                // Hangs for a moment that is too short to call it silent.
+                // Silent for a time that is too short to count.
                 servers[0].set(SimulatedMode::Silent);
                 sleep(Duration::from_millis(1500)).await;
                 servers[0].set(SimulatedMode::Up);
@@ -555,7 +555,7 @@ async fn a_few_stragglers_are_asked_of_another_server_too() {
     assert!(took < Duration::from_secs(7), "{took:?}");
 }
 
-/// Repeatable numbers.
+/// Reproducible pseudorandom numbers.
 struct RandomNumbers(u64);
 
 impl RandomNumbers {
@@ -570,7 +570,7 @@ impl RandomNumbers {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_befalls_all_servers_but_one_nobody_sees_an_error_or_a_wrong_byte() {
+async fn results_are_exact_while_all_servers_but_one_fail_at_random() {
     let here = data(2 << 20);
     let whole = read(&*here, "").await.unwrap();
     for seed in 0..80 {
@@ -584,12 +584,12 @@ async fn whatever_befalls_all_servers_but_one_nobody_sees_an_error_or_a_wrong_by
             _ => SharingRule::Spread,
         };
         let group = group(&servers, rule);
-        let lucky = random.index(servers.len());
-        let fate = async {
+        let healthy = random.index(servers.len());
+        let faults = async {
             loop {
                 sleep(Duration::from_millis(random.below(400))).await;
-                let victim = random.index(servers.len());
-                let fates = [
+                let member = random.index(servers.len());
+                let modes = [
                     SimulatedMode::Up,
                     SimulatedMode::Up,
                     SimulatedMode::Down,
@@ -597,9 +597,9 @@ async fn whatever_befalls_all_servers_but_one_nobody_sees_an_error_or_a_wrong_by
                     SimulatedMode::Changed,
                     SimulatedMode::Down,
                 ];
-                let fate = fates[random.index(fates.len())];
-                if victim != lucky {
-                    servers[victim].set(fate);
+                let mode = modes[random.index(modes.len())];
+                if member != healthy {
+                    servers[member].set(mode);
                 }
             }
         };
@@ -623,14 +623,14 @@ async fn whatever_befalls_all_servers_but_one_nobody_sees_an_error_or_a_wrong_by
         };
         tokio::select! {
             () = work => {}
-            () = fate => unreachable!("it goes on for ever"),
-            () = sleep(Duration::from_secs(3600)) => panic!("seed {seed}: nothing moves any more"),
+            () = faults => unreachable!("the loop does not end"),
+            () = sleep(Duration::from_secs(3600)) => panic!("seed {seed}: no progress"),
         }
     }
 }
 
 #[test]
-fn a_silent_server_that_nobody_can_stand_in_for_is_looked_at_seldom() {
+fn a_silent_server_without_a_substitute_is_checked_seldom() {
     let mut scheduler = Scheduler::new(1);
     scheduler.returned(0);
     let mut now = Duration::ZERO;
@@ -646,22 +646,22 @@ fn a_silent_server_that_nobody_can_stand_in_for_is_looked_at_seldom() {
         scheduler.ask(need);
         scheduler.assign(now)[0].1.expect("the server has room")
     };
-    // Its answers are late now and then, so that being late is usual, and silence is noticed before.
+    // Some responses are late, so that lateness is usual, and silence is detected before it.
     for n in 0..128u64 {
         let assigned = ask(&mut scheduler, now);
         now += Duration::from_millis(if n % 8 == 0 { 1900 } else { 10 });
         scheduler.finished(&assigned, now);
     }
     let assigned = ask(&mut scheduler, now);
-    let (end, mut looks) = (now + Duration::from_secs(60), 0);
+    let (end, mut checks) = (now + Duration::from_secs(60), 0);
     while now < end {
-        looks += 1;
+        checks += 1;
         match scheduler.late(&assigned, ServerSet::NONE, ServerSet::NONE, now) {
             // A timer has ticks of a millisecond.
             HedgeDecision::NotYet(then) => now = then.max(now + Duration::from_millis(1)),
             HedgeDecision::Silent => {}
-            HedgeDecision::AskAnother => unreachable!("there is no other"),
+            HedgeDecision::AskAnother => unreachable!("there is no other server"),
         }
     }
-    assert!(looks < 100, "looked at {looks} times in a minute");
+    assert!(checks < 100, "checked {checks} times in a minute");
 }

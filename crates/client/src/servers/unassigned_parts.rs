@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_as_large_as_whoever_takes_them_likes() {
+    fn parts_have_the_requested_sizes() {
         assert_eq!(parts("", &[10, 2], None, &[8, 24]), ["0:2, 0:2", "2:8, 0:2", "8:10, 0:2"]);
         assert_eq!(parts("", &[2, 3], None, &[4]), ["0:1, 0:2", "0:1, 2:3", "1:2, 0:2", "1:2, 2:3"]);
         assert_eq!(parts("::3, 1", &[9, 4], None, &[1]), ["0:1:3, 1:2", "3:4:3, 1:2", "6:7:3, 1:2"]);

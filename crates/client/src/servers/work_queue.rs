@@ -11,7 +11,7 @@ use tokio::time::{Duration, Instant};
 
 use super::scheduler::{Assignment, HedgeDecision, QueueRank, Scheduler, ServerSet, WorkRequest};
 
-/// No available server can do the work.
+/// Error: no available server can do the work.
 #[derive(Debug)]
 pub(super) struct NoServer;
 
@@ -26,13 +26,13 @@ pub(super) struct WorkQueue {
     state: Mutex<WorkQueueState>,
     opened_at: Instant,
     /// Notified when responses may have become late: their server fell silent, or another one is idle.
-    look_again: Notify,
+    recheck: Notify,
 }
 
 impl WorkQueue {
     pub(super) fn new(servers: usize) -> Self {
         let state = WorkQueueState { scheduler: Scheduler::new(servers), waiting: HashMap::new() };
-        Self { state: Mutex::new(state), opened_at: Instant::now(), look_again: Notify::new() }
+        Self { state: Mutex::new(state), opened_at: Instant::now(), recheck: Notify::new() }
     }
 
     fn now(&self) -> Duration {
@@ -57,17 +57,17 @@ impl WorkQueue {
             for (ticket, assigned) in decided {
                 let Some(waiter) = state.waiting.remove(&ticket) else { continue };
                 if let Err(Some(unwanted)) = waiter.send(assigned) {
-                    state.scheduler.given_back(&unwanted);
+                    state.scheduler.release(&unwanted);
                 }
             }
         }
     }
 
-    /// Queues a request for work.
+    /// Queues a work item.
     pub(super) fn ask(self: &Arc<Self>, need: WorkRequest) -> WorkTicket {
         let mut state = self.state.lock();
         let (sender, decided) = oneshot::channel();
-        let rank = if state.scheduler.is_hope_for(&need) {
+        let rank = if state.scheduler.can_be_done(&need) {
             let rank = state.scheduler.ask(need);
             state.waiting.insert(rank.1, sender);
             Some(rank)
@@ -119,7 +119,7 @@ impl Drop for WorkTicket {
         state.scheduler.withdraw(rank);
         state.waiting.remove(&rank.1);
         if let Ok(Some(assigned)) = self.decided.try_recv() {
-            state.scheduler.given_back(&assigned);
+            state.scheduler.release(&assigned);
         }
         self.queue.serve(&mut state);
     }
@@ -157,7 +157,7 @@ impl WorkPermit {
             scheduler.has_idle_server()
         });
         if has_idle_server {
-            self.queue.look_again.notify_waiters();
+            self.queue.recheck.notify_waiters();
         }
     }
 
@@ -176,7 +176,7 @@ impl WorkPermit {
 impl Drop for WorkPermit {
     fn drop(&mut self) {
         if !self.is_settled {
-            self.queue.with(|scheduler| scheduler.given_back(&self.assigned));
+            self.queue.with(|scheduler| scheduler.release(&self.assigned));
         }
     }
 }
@@ -203,18 +203,18 @@ impl LateTimer {
     /// Safe.
     pub(super) async fn late(&self, may: ServerSet, idle: ServerSet) -> LateAction {
         loop {
-            let look_again = self.queue.look_again.notified();
+            let recheck = self.queue.recheck.notified();
             let now = self.queue.now();
             match self.queue.with(|scheduler| scheduler.late(&self.assigned, may, idle, now)) {
                 HedgeDecision::NotYet(again) => {
                     tokio::select! {
                         () = tokio::time::sleep_until(self.queue.opened_at + again) => {}
-                        () = look_again => {}
+                        () = recheck => {}
                     }
                 }
                 HedgeDecision::AskAnother => return LateAction::AskAnother,
                 HedgeDecision::Silent => {
-                    self.queue.look_again.notify_waiters();
+                    self.queue.recheck.notify_waiters();
                     return LateAction::Silent(self.assigned.member);
                 }
             }

@@ -171,10 +171,7 @@ async fn measurements_by_the_server_are_requested_shown_and_recorded() {
     }
     assert!(json["to"]["told_age_secs"].is_null() && json["link"]["basis"].is_string(), "{json}");
     let text = asked.text();
-    assert!(
-        text.contains("told        what the other host sees of it") && text.contains("link auto"),
-        "{text}"
-    );
+    assert!(text.contains("reported    by the other host") && text.contains("link auto"), "{text}");
     let remembered = inspect_path("127.0.0.1", &context).await;
     let json = serde_json::to_value(&remembered).unwrap();
     assert!(json["from"]["loss"]["value"].is_number(), "without a request: {json}");

@@ -1,15 +1,15 @@
-//! Data that are replaced under servers that remember what they were told, as remote ones do.
+//! Data that are replaced while clients have stored their description, as remote sources do.
 
 use super::*;
 
-/// A server as a client has it: described once, then remembered until the server says that the data are others now.
+/// A server with a stored description, as a remote source has it: dropped after a response that the data have changed.
 #[derive(Clone)]
-struct Remembering {
+struct StoredDescription {
     server: Simulated,
     described: Arc<Mutex<Option<Arc<Dataset>>>>,
 }
 
-impl Remembering {
+impl StoredDescription {
     fn new(server: &Simulated) -> Self {
         Self { server: server.clone(), described: Arc::default() }
     }
@@ -28,27 +28,27 @@ impl Remembering {
         Ok(found)
     }
 
-    /// Reads by the identity that is remembered.
+    /// Reads data in the state of the stored description.
     async fn read_same(&self, request: ReadRequest, into: Region) -> Result<()> {
         let known = self.dataset().await?;
         self.server.transfer(into.size_bytes() as u64).await?;
         let current = self.server.current();
         if known.generation != current.dataset().generation {
             *self.described.lock() = None;
-            return Err(Error::new(ErrorKind::Stale, "the data are others now"));
+            return Err(Error::new(ErrorKind::Stale, "the data have changed"));
         }
         current.read(request, into).await
     }
 }
 
-impl ReplicaSource for Remembering {
+impl ReplicaSource for StoredDescription {
     fn describe_again(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
         let this = self.clone();
         async move { this.asked().await }.boxed()
     }
 }
 
-impl Source for Remembering {
+impl Source for StoredDescription {
     fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
         let this = self.clone();
         async move { this.dataset().await }.boxed()
@@ -64,10 +64,12 @@ impl Source for Remembering {
     }
 }
 
-fn remembering(servers: &[Simulated]) -> Arc<Servers> {
+fn with_stored_descriptions(servers: &[Simulated]) -> Arc<Servers> {
     let named = servers.iter().enumerate();
-    let named = named
-        .map(|(n, s)| ReplicaServer { name: format!("server-{n}"), source: Arc::new(Remembering::new(s)) });
+    let named = named.map(|(n, s)| ReplicaServer {
+        name: format!("server-{n}"),
+        source: Arc::new(StoredDescription::new(s)),
+    });
     Arc::new(Servers::new(named.collect(), SharingRule::Spread).unwrap())
 }
 
@@ -80,10 +82,10 @@ fn is_new(bytes: &[u8]) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_server_does_not_say_what_the_data_are() {
+async fn a_failed_server_does_not_determine_the_data() {
     let here = data(8 << 20);
     let servers = two(&here);
-    let group = remembering(&servers);
+    let group = with_stored_descriptions(&servers);
     read_all(&*group, &here).await;
     servers[0].set(SimulatedMode::Down);
     servers[1].set(SimulatedMode::Changed);
@@ -92,7 +94,7 @@ async fn a_dead_server_does_not_say_what_the_data_are() {
         assert!(is_new(&read(&*group, "").await.unwrap()));
         sleep(Duration::from_secs(20)).await;
     }
-    // Back with what it had: left out. With what the other has: used.
+    // With the old data it is not used; with the data of the other server it is.
     for (mode, away) in [(SimulatedMode::Up, Some(ErrorKind::Stale)), (SimulatedMode::Changed, None)] {
         servers[0].set(mode);
         sleep(Duration::from_secs(21)).await;
@@ -102,11 +104,11 @@ async fn a_dead_server_does_not_say_what_the_data_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_first_was_left_out_for_is_shown_when_the_last_with_the_old_data_is_gone() {
+async fn new_data_are_used_after_the_last_server_with_the_old_data_has_failed() {
     let here = data(1 << 20);
     for is_many in [false, true] {
         let servers = two(&here);
-        let group = remembering(&servers);
+        let group = with_stored_descriptions(&servers);
         read_all(&*group, &here).await;
         servers[0].set(SimulatedMode::Changed);
         read_all(&*group, &here).await;
@@ -124,11 +126,11 @@ async fn read_one(group: &Arc<Servers>) -> Result<()> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_data_are_never_shown_in_place_of_those_whose_servers_are_away() {
+async fn other_data_do_not_replace_those_whose_servers_are_not_available() {
     let here = data(1 << 20);
     let servers = two(&here);
     servers[1].set(SimulatedMode::Changed);
-    let group = remembering(&servers);
+    let group = with_stored_descriptions(&servers);
     read_all(&*group, &here).await;
     servers[0].set(SimulatedMode::Down);
     for _ in 0..3 {
