@@ -54,7 +54,7 @@ impl UserDirectories {
         })
     }
 
-    /// Path of this user's `corridor.toml`, whether the file exists or not.
+    /// Returns the path of this user's `corridor.toml`; the file may not exist.
     #[must_use]
     pub fn config_file(&self) -> PathBuf {
         self.identity.join("corridor.toml")
@@ -93,7 +93,7 @@ fn without_home(temporary: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Makes `folder` accessible to this user alone.
+/// Creates `folder`, accessible only to this user, with its parents; does nothing if it exists.
 ///
 /// # Errors
 /// `Io`, `Denied`.
@@ -153,11 +153,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_no_home_gets_a_folder_that_is_nobody_elses() {
+    fn a_user_without_a_home_directory_gets_a_private_folder() {
         let temporary = tempfile::tempdir().unwrap();
         let folder = without_home(temporary.path()).unwrap();
         assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
-        assert_eq!(without_home(temporary.path()).unwrap(), folder, "the same again");
+        assert_eq!(without_home(temporary.path()).unwrap(), folder, "the existing folder is used");
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(without_home(temporary.path()).unwrap_err().kind(), ErrorKind::Denied);
         fs::remove_dir(&folder).unwrap();

@@ -127,11 +127,11 @@ impl RemoteSource {
     }
 
     async fn fetch(&self, want: &Want) -> Result<Arc<Block>> {
-        let mut again = BusyRetry::default();
+        let mut retry = BusyRetry::default();
         loop {
             match self.fetch_once(want).await {
                 Ok(block) => return Ok(block),
-                Err(error) => again.after(error, want.urgency().deadline).await?,
+                Err(error) => retry.after(error, want.urgency().deadline).await?,
             }
         }
     }
@@ -191,7 +191,7 @@ impl RemoteSource {
         }
         let parameters = parameters(&dataset, &request);
         let urgency = Urgency::of(request.priority);
-        let (mut again, mut place) = (BusyRetry::default(), into);
+        let (mut retry, mut place) = (BusyRetry::default(), into);
         loop {
             let (loan, lent) = place.lend();
             let mut current = self.dialer.current().await?;
@@ -211,7 +211,7 @@ impl RemoteSource {
                 }
             };
             let Err(error) = restored.ended().await.and(received) else { return Ok(()) };
-            again.after(self.note_staleness(error), None).await?;
+            retry.after(self.note_staleness(error), None).await?;
             place = loan.try_end().map_err(still_lent)?;
         }
     }
@@ -293,11 +293,11 @@ impl RemoteSource {
             };
             std::future::ready(is_over)
         });
-        let again = async move { stream::iter(std::mem::take(&mut *refused.lock())) };
-        let again = again.flatten_stream().map(move |(number, request, loan, error)| {
+        let retries = async move { stream::iter(std::mem::take(&mut *refused.lock())) };
+        let retries = retries.flatten_stream().map(move |(number, request, loan, error)| {
             self.clone().read_again(Arc::clone(&of), request, loan, error).map(move |end| (number, end))
         });
-        answered.chain(again.buffer_unordered(MAX_RETRIES_IN_FLIGHT))
+        answered.chain(retries.buffer_unordered(MAX_RETRIES_IN_FLIGHT))
     }
 
     async fn read_again(

@@ -1,5 +1,5 @@
-//! Finds the servers of each data set: every server is asked for its list, and data sets of the same name must be the
-//! same.
+//! Search for the servers of each data set: every server is asked for its list, and data sets of the same name must be
+//! identical.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -107,7 +107,7 @@ impl JoinedCatalogue {
 
     /// Splits a selection of an array, and its target, into segments of one data set each, as selections in that data
     /// set.
-    pub(super) fn stretches(
+    pub(super) fn segments_of(
         &self,
         array: u32,
         selection: &Selection,
@@ -156,9 +156,9 @@ pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<JoinedCatalog
             |own: &str| if is_one { own.to_owned() } else { format!("{name}/{}", own.trim_matches('/')) };
         let first = &described[members[0].number].1;
         for (number, array) in (0u32..).zip(&first.arrays) {
-            let (joined, lies) = joined_array(described, members, number, array)?;
+            let (joined, segments) = joined_array(described, members, number, array)?;
             arrays.push(ArrayInfo { name: named(&array.name), ..joined });
-            parts.push(lies);
+            parts.push(segments);
         }
         attributes.extend(first.attributes.iter().map(|(own, value)| (named(own), value.clone())));
         groups.extend(named_groups(first, if is_one { "" } else { &name }));

@@ -182,25 +182,30 @@ impl Catalogue {
         let (target, region) = Target::new(&selection.shape(), dtype.size_bytes())?;
         let request =
             ReadRequest { array: key.array, level: key.level, selection, priority: urgency.priority };
-        self.stretches(joined, request, region).await?;
+        self.read_segments(joined, request, region).await?;
         let bytes = target.into_vec()?;
         let range = value_range(&bytes, dtype, &info.array.decoding);
         Ok(Content::Data { bytes: bytes.into(), range })
     }
 
     /// Reads every segment from its data set.
-    async fn stretches(&self, joined: &JoinedCatalogue, request: ReadRequest, into: Region) -> Result<()> {
-        let stretches = joined.stretches(request.array, &request.selection, into);
-        let reads = stretches.into_iter().map(|(part, selection, region)| {
+    async fn read_segments(
+        &self,
+        joined: &JoinedCatalogue,
+        request: ReadRequest,
+        into: Region,
+    ) -> Result<()> {
+        let segments = joined.segments_of(request.array, &request.selection, into);
+        let reads = segments.into_iter().map(|(part, selection, region)| {
             let request = ReadRequest { array: part.array, selection, ..request.clone() };
-            self.stretch(part, request, region).boxed()
+            self.read_segment(part, request, region).boxed()
         });
         let reads: Vec<BoxFuture<'_, Result<()>>> = reads.collect();
         stream::iter(reads).buffer_unordered(MAX_SEGMENTS_IN_FLIGHT).try_collect().await
     }
 
     /// Reads one segment, and checks afterwards that its data set is still in the state that was joined.
-    async fn stretch(&self, part: &ArraySegment, request: ReadRequest, into: Region) -> Result<()> {
+    async fn read_segment(&self, part: &ArraySegment, request: ReadRequest, into: Region) -> Result<()> {
         self.unchanged(part).await?;
         let source = &self.0.entries[part.entry].source;
         let Some(shift) = &part.shift else {
@@ -228,7 +233,7 @@ impl Catalogue {
         if Selection::is_empty(&request.selection) {
             return Ok(());
         }
-        self.stretches(&joined, request, into).await
+        self.read_segments(&joined, request, into).await
     }
 }
 

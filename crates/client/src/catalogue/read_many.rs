@@ -60,7 +60,7 @@ impl Catalogue {
             } else if request.selection.is_empty() {
                 ended.push((number, Ok(())));
             } else {
-                for (part, selection, region) in joined.stretches(request.array, &request.selection, into) {
+                for (part, selection, region) in joined.segments_of(request.array, &request.selection, into) {
                     let request = ReadRequest { array: part.array, selection, ..request.clone() };
                     if part.shift.is_some() {
                         unfinished.left[number] += 1;
@@ -83,11 +83,11 @@ impl Catalogue {
         let each = stream::iter(there.into_values()).map(move |there| this.clone().read_there(there));
         let alone = stream::iter(shifted).map(move |(number, part, request, region)| {
             let this = self.clone();
-            async move { (number, this.stretch(&part, request, region).await) }
+            async move { (number, this.read_segment(&part, request, region).await) }
         });
         let alone = alone.buffer_unordered(MAX_SEGMENTS_IN_FLIGHT);
-        let stretches = stream::select(each.flatten_unordered(MAX_SEGMENTS_IN_FLIGHT), alone);
-        let whole = stretches.filter_map(move |(n, end)| std::future::ready(unfinished.ended(n, end)));
+        let segments = stream::select(each.flatten_unordered(MAX_SEGMENTS_IN_FLIGHT), alone);
+        let whole = segments.filter_map(move |(n, end)| std::future::ready(unfinished.ended(n, end)));
         stream::iter(ended).chain(whole).boxed()
     }
 
@@ -101,20 +101,20 @@ impl Catalogue {
             }
             let source = &this.0.entries[part.entry].source;
             let ended = source.read_many(reads).ready_chunks(RESULTS_PER_CHECK);
-            let proven = ended.then(move |ended| {
+            let checked = ended.then(move |ended| {
                 let (this, part) = (this.clone(), Arc::clone(&part));
-                async move { this.proven(&part, ended).await }
+                async move { this.checked(&part, ended).await }
             });
-            proven.flat_map(stream::iter).boxed()
+            checked.flat_map(stream::iter).boxed()
         };
         begun.flatten_stream().map(move |(n, end)| (numbers[n], end)).boxed()
     }
 
     /// Returns results of reads of one data set after one check that the data set has not changed.
-    async fn proven(&self, part: &ArraySegment, ended: NumberedResults) -> NumberedResults {
-        let proof = self.unchanged(part).await;
+    async fn checked(&self, part: &ArraySegment, ended: NumberedResults) -> NumberedResults {
+        let check = self.unchanged(part).await;
         let of_dataset = |(n, end): (usize, Result<()>)| {
-            (n, end.map_err(|error| self.note_staleness(part, error)).and_then(|()| proof.clone()))
+            (n, end.map_err(|error| self.note_staleness(part, error)).and_then(|()| check.clone()))
         };
         ended.into_iter().map(of_dataset).collect()
     }

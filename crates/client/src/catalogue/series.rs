@@ -13,7 +13,7 @@ use array::{
     ArrayInfo, Attribute, Attributes, AxisKind, Coordinates, DType, Dataset, ElementType, Scalar, Storage,
 };
 
-/// Minimum magnitude of a fill value that cannot be a time.
+/// Minimum magnitude of a fill value that is not mistaken for a time.
 const FAR: f64 = 1e9;
 
 /// A data set of a series.
@@ -341,7 +341,7 @@ mod tests {
         let shift = TimeShift { later: 100.0, dtype: "|i1".parse().unwrap(), missing };
         let mut bytes = [1, 255];
         shift.apply(&mut bytes).unwrap();
-        assert_eq!(bytes, [101, 255], "what is missing stays so");
+        assert_eq!(bytes, [101, 255], "missing values are not changed");
         assert!(shift.apply(&mut [100]).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Data sets joined, block for block.
+//! Tests of catalogues: joined descriptions, blocks and reads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -33,7 +33,7 @@ async fn read(source: &dyn Source, array: u32, text: &str) -> Result<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn a_series_is_one_array_and_keeps_every_promise_of_a_source() {
+async fn a_series_is_one_array_and_conforms_to_the_source_interface() {
     // Blocks of one time step lie in one data set each; of two, some reach from one into the next.
     for block in [[1, 2, 3, 5], [2, 2, 6, 5], [4, 1, 6, 5]] {
         let all = [steps(3, 0.0, &block, 1), steps(4, 3.0, &block, 77), steps(2, 9.0, &block, 150)];
@@ -56,7 +56,7 @@ async fn a_series_is_one_array_and_keeps_every_promise_of_a_source() {
 }
 
 #[tokio::test]
-async fn data_whose_fill_value_is_nan_are_a_series_too() {
+async fn data_with_a_nan_fill_value_form_a_series() {
     let of = |times, origin| {
         let mut dataset = (*steps(times, origin, &[1, 2, 6, 5], 1).dataset()).clone();
         dataset.arrays[0].decoding.missing = vec![array::Scalar::Float(f64::NAN)];
@@ -84,7 +84,7 @@ fn dated(times: u64, units: &str, calendar: &str, dtype: &str) -> Arc<MemorySour
 }
 
 #[tokio::test]
-async fn years_that_count_from_their_own_first_day_are_one_series() {
+async fn data_sets_with_different_reference_dates_form_a_series() {
     let years = |calendar: &str, dtype: &str| {
         let year = |year: u32| dated(3, &format!("days since {year}-01-01"), calendar, dtype);
         Catalogue::new(vec![entry("c", year(2002)), entry("a", year(2000)), entry("b", year(2001))]).unwrap()
@@ -103,7 +103,7 @@ async fn years_that_count_from_their_own_first_day_are_one_series() {
             .collect();
         assert_eq!(t.axes[0].coordinates, Coordinates::Explicit(expected.clone()));
         assert_eq!(dataset.find("a").unwrap().1.axes[0].coordinates, Coordinates::Explicit(expected.clone()));
-        // Values, too, by one read, by many, by blocks.
+        // Values are converted as well: of one read, of many reads, and of blocks.
         let value = |bytes: &[u8]| {
             (0..bytes.len() / t.dtype.size_bytes())
                 .map(|i| t.dtype.scalar_at(bytes, i).unwrap().as_f64())
@@ -129,7 +129,7 @@ async fn years_that_count_from_their_own_first_day_are_one_series() {
 }
 
 #[tokio::test]
-async fn times_that_cannot_be_told_by_one_clock_are_not_joined() {
+async fn times_that_cannot_be_converted_are_not_joined() {
     let early = || dated(3, "days since 2000-01-01", "standard", "<i4");
     let cases: [(&str, Arc<MemorySource>); 6] = [
         ("", dated(3, "days since 2001-01-01", "noleap", "<i4")),
@@ -146,7 +146,7 @@ async fn times_that_cannot_be_told_by_one_clock_are_not_joined() {
         assert_eq!(names, ["x/a", "x/t", "y/a", "y/t"], "case {number}");
         assert!(dataset.warnings.concat().contains(warning), "case {number}: {:?}", dataset.warnings);
     }
-    // Days that a byte cannot count.
+    // Numbers of days that exceed the type.
     let narrow = |year| dated(3, &format!("days since {year}-01-01"), "standard", "|i1");
     let catalogue = Catalogue::new(vec![entry("x", narrow(2000)), entry("y", narrow(2001))]).unwrap();
     let dataset = catalogue.describe().await.unwrap();
@@ -155,7 +155,7 @@ async fn times_that_cannot_be_told_by_one_clock_are_not_joined() {
 }
 
 #[tokio::test]
-async fn a_block_that_lies_in_one_data_set_is_asked_there_as_it_is() {
+async fn a_block_of_one_data_set_is_requested_from_it_unchanged() {
     let parts = [steps(4, 0.0, &[2, 2, 6, 5], 1), steps(4, 4.0, &[2, 2, 6, 5], 9)];
     let catalogue = Catalogue::new(vec![entry("a", parts[0].clone()), entry("b", parts[1].clone())]).unwrap();
     let dataset = catalogue.describe().await.unwrap();
@@ -168,7 +168,7 @@ async fn a_block_that_lies_in_one_data_set_is_asked_there_as_it_is() {
 }
 
 #[tokio::test]
-async fn what_is_no_series_is_listed_by_data_set() {
+async fn data_sets_that_form_no_series_are_listed_separately() {
     let block = [1, 2, 6, 5];
     let early = || steps(3, 0.0, &block, 1);
     let of = |change: fn(&mut Dataset)| {
@@ -198,7 +198,7 @@ async fn what_is_no_series_is_listed_by_data_set() {
 }
 
 #[tokio::test]
-async fn times_that_go_on_regularly_stay_regular() {
+async fn regular_times_of_a_series_stay_regular() {
     let block = [1, 2, 6, 5];
     let catalogue = Catalogue::new(vec![
         entry("late", steps(2, 3.0, &block, 9)),
@@ -210,7 +210,7 @@ async fn times_that_go_on_regularly_stay_regular() {
     assert_eq!(axis.kind, AxisKind::Time);
 }
 
-/// A data set that becomes another one.
+/// Source that can be replaced by another one.
 #[derive(Clone)]
 struct ReplaceableSource(Arc<Mutex<Arc<MemorySource>>>);
 
@@ -260,11 +260,11 @@ async fn a_data_set_that_changes_makes_all_of_the_catalogue_stale() {
         let after = catalogue.describe().await.unwrap();
         assert_ne!(after.id, before.id);
         let expected = read(&changing, 0, "1").await.unwrap();
-        assert_eq!(read(&catalogue, 0, "5").await.unwrap(), expected, "the new one");
+        assert_eq!(read(&catalogue, 0, "5").await.unwrap(), expected, "the new data");
     }
 }
 
-/// Counts how often it is asked for many reads.
+/// Source that counts calls of `read_many`.
 struct GroupedSource(ReplaceableSource, Arc<AtomicUsize>);
 
 impl Source for GroupedSource {
@@ -287,7 +287,7 @@ impl Source for GroupedSource {
 }
 
 #[tokio::test]
-async fn many_reads_ask_each_data_set_once_and_end_each_for_itself() {
+async fn many_reads_call_each_data_set_once_and_have_separate_results() {
     let block = [2, 2, 6, 5];
     let asked = Arc::new(AtomicUsize::new(0));
     let parts: Vec<ReplaceableSource> = [(3, 0.0, 1), (4, 3.0, 77), (2, 7.0, 150)]
@@ -308,7 +308,7 @@ async fn many_reads_ask_each_data_set_once_and_end_each_for_itself() {
             reads.push((ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL }, into));
             targets.push(target);
         }
-        // One that cannot be.
+        // An invalid read.
         let selection = Selection::of_box(&[9, 0, 0, 0], &[1, 1, 1, 1]);
         let (_target, into) = Target::new(&selection.shape(), 1).unwrap();
         reads.push((ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL }, into));
@@ -324,13 +324,13 @@ async fn many_reads_ask_each_data_set_once_and_end_each_for_itself() {
     for (text, found) in texts.iter().zip(found) {
         assert_eq!(found.unwrap(), read(&catalogue, 0, text).await.unwrap(), "[{text}]");
     }
-    // One of them changes: whatever touches it is stale, and nothing else.
+    // One data set changes: only reads that touch it are stale.
     *parts[1].0.lock() = steps(4, 3.0, &block, 50);
     let found = many(&["0", "2:5", "4", "8"]).await;
     let kinds: Vec<_> = found.iter().map(|end| end.as_ref().err().map(Error::kind)).collect();
     let stale = Some(ErrorKind::Stale);
     assert_eq!(kinds, [None, stale, stale, None], "{found:?}");
-    assert_eq!(many(&["4"]).await.remove(0).unwrap(), read(&parts[1], 0, "1").await.unwrap(), "the new one");
+    assert_eq!(many(&["4"]).await.remove(0).unwrap(), read(&parts[1], 0, "1").await.unwrap(), "the new data");
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn a_catalogue_has_a_bounded_number_of_data_sets() {
 }
 
 #[tokio::test]
-async fn shapes_that_no_series_can_have_are_refused() {
+async fn series_with_too_many_time_steps_are_refused() {
     let empty = |times: u64, origin: f64| {
         let mut dataset = one_array("u1".parse().unwrap(), &[times, 0, 1, 1], &[1, 1, 1, 1]);
         dataset.id = DatasetId::of([format!("{times} {origin}")]);
@@ -355,7 +355,7 @@ async fn shapes_that_no_series_can_have_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_never_describes_itself_is_named_to_all_who_wait() {
+async fn all_waiting_callers_get_the_error_of_a_data_set_that_does_not_answer() {
     struct Stalling;
     impl Source for Stalling {
         fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
@@ -377,11 +377,11 @@ async fn one_that_never_describes_itself_is_named_to_all_who_wait() {
         let error = error.unwrap_err();
         assert!(error.kind() == ErrorKind::TimedOut && error.to_string().contains("stalling"), "{error}");
     }
-    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "five waited for one attempt");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "the five callers share one attempt");
 }
 
 #[tokio::test]
-async fn descriptions_of_a_catalogue_are_bounded_together() {
+async fn the_total_size_of_the_descriptions_is_bounded() {
     let long = |n: u32| {
         let mut dataset = one_array("u1".parse().unwrap(), &[1, 1, 1, 1], &[1, 1, 1, 1]);
         dataset.id = DatasetId::of([format!("{n}")]);

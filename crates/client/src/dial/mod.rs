@@ -105,8 +105,8 @@ impl ConnectOptionsText<'_> {
         fn of<T: FromStr<Err = Error> + Default>(word: Option<&str>) -> Result<T> {
             word.map_or_else(|| Ok(T::default()), str::parse)
         }
-        let unknown = |refusal: Refusal| Error::invalid(refusal.to_string());
-        let choice: Option<Choice> = self.controller.map(str::parse).transpose().map_err(unknown)?;
+        let invalid = |refusal: Refusal| Error::invalid(refusal.to_string());
+        let choice: Option<Choice> = self.controller.map(str::parse).transpose().map_err(invalid)?;
         let (compression, streams, rails) =
             (of(self.compression)?, of(self.streams)?, of::<Rails>(self.rails)?);
         let is_several = matches!(streams, Streams::Of(2..)) || rails.count() > 0;
@@ -124,8 +124,8 @@ impl ConnectOptionsText<'_> {
         }
         if let Some(choice) = choice.filter(|choice| protocol == Protocol::Tcp && choice.name() != "rate") {
             return Err(Error::invalid(format!(
-                "expected `rate=N` for the link `tcp`, where the kernel decides within that, found the controller \
-                 `{choice}`; `--link quic` has it"
+                "expected no controller but `rate=N` for the link `tcp`, whose congestion control is that of the kernel, found \
+                 `{choice}`; use `--link quic`"
             )));
         }
         Ok(ConnectOptions { protocol, choice, compression, streams, rails })
@@ -285,10 +285,10 @@ struct DialerState {
 impl DialerState {
     /// Returns the connection if it accepts requests; the ssh channel if a direct link has broken.
     fn live(&mut self) -> Option<DialerConnection> {
-        let is_over = |handle: &ClientHandle| handle.ended().is_some() || handle.is_spent();
+        let has_ended = |handle: &ClientHandle| handle.ended().is_some() || handle.is_spent();
         let connection = self.connection.as_mut()?;
-        if is_over(&connection.handle) {
-            connection.handle = connection.channel.take().filter(|channel| !is_over(channel))?;
+        if has_ended(&connection.handle) {
+            connection.handle = connection.channel.take().filter(|channel| !has_ended(channel))?;
         }
         Some(connection.clone())
     }
@@ -297,7 +297,7 @@ impl DialerState {
 /// Sends requests to one server, and connects when needed. Clones share the connection.
 #[derive(Clone)]
 pub struct Dialer {
-    way: Arc<DialMethod>,
+    method: Arc<DialMethod>,
     failure: Arc<SharedFailure>,
     state: Arc<Mutex<DialerState>>,
     /// Number of times that a working connection was replaced.
@@ -306,7 +306,7 @@ pub struct Dialer {
 
 impl fmt::Debug for Dialer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Dialer({})", self.way.name())
+        write!(f, "Dialer({})", self.method.name())
     }
 }
 
@@ -332,9 +332,9 @@ impl Dialer {
         Self::by(DialMethod::Awaited { awaiting, window_bytes, compression })
     }
 
-    fn by(way: DialMethod) -> Self {
+    fn by(method: DialMethod) -> Self {
         Self {
-            way: Arc::new(way),
+            method: Arc::new(method),
             failure: Arc::default(),
             state: Arc::default(),
             moved: Arc::new(signal::Sender::new(0)),
@@ -369,9 +369,9 @@ impl Dialer {
         })
     }
 
-    /// Replaces the connection by one of this protocol, as is done automatically where the path needs it. Requests in
-    /// flight are sent again over it for the data that have not arrived. Returns false if there is no connection to
-    /// replace.
+    /// Replaces the connection by one of this protocol, as is done automatically if the other protocol may be faster.
+    /// Data of requests in flight that have not arrived are requested again over the new connection. Returns false if
+    /// there is no connection to replace.
     ///
     /// # Errors
     /// The errors of connecting; the connection then stays as it was.
@@ -379,7 +379,7 @@ impl Dialer {
     /// # Cancel safety
     /// Dropping the future leaves the connection as it was.
     pub async fn carry_by(&self, to: Carrying) -> Result<bool> {
-        let DialMethod::Port(server) = &*self.way else { return Ok(false) };
+        let DialMethod::Port(server) = &*self.method else { return Ok(false) };
         let Some(number) = self.state.lock().await.live().map(|connection| connection.number) else {
             return Ok(false);
         };
@@ -401,8 +401,8 @@ impl Dialer {
     pub(crate) fn lost(&self) -> Option<Error> {
         let state = self.state.try_lock().ok()?;
         let connection = state.connection.as_ref()?;
-        let is_over_channel = connection.channel.as_ref().is_some_and(|channel| channel.ended().is_none());
-        connection.handle.ended().filter(|_| !is_over_channel)
+        let has_channel = connection.channel.as_ref().is_some_and(|channel| channel.ended().is_none());
+        connection.handle.ended().filter(|_| !has_channel)
     }
 
     /// Returns the name of the array at the end of an `ssh://` path; waits for the greeting of the other side. Empty
@@ -448,7 +448,7 @@ impl Dialer {
 
     async fn begin(&self, state: &mut DialerState) -> Result<DialerConnection> {
         let number = state.begun;
-        let (handle, login) = match &*self.way {
+        let (handle, login) = match &*self.method {
             DialMethod::Port(server) => {
                 let opened = open_watched(server).await.map_err(|e| hint(server, e))?;
                 state.drivers.spawn(opened.driving);
@@ -467,7 +467,7 @@ impl Dialer {
                 (handle, Some(login))
             }
             DialMethod::Awaited { awaiting, window_bytes, compression } => {
-                let link = awaiting.next().await.map_err(|e| e.context(self.way.name()))?;
+                let link = awaiting.next().await.map_err(|e| e.context(self.method.name()))?;
                 let token = awaiting.token().to_owned();
                 let mut config =
                     ClientConfig { token, window_bytes: *window_bytes, ..ClientConfig::default() };
@@ -515,7 +515,7 @@ impl Dialer {
             Some(login) => login.explain(lost).await,
             None => lost,
         }
-        .context(self.way.name())
+        .context(self.method.name())
     }
 
     /// Sends a request and reads the response; retries after a pause, a limited number of times, if the server is busy.
@@ -526,12 +526,12 @@ impl Dialer {
     /// # Cancel safety
     /// Dropping the future cancels the operation.
     pub async fn ask<A: RemoteOperation>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
-        let mut again = BusyRetry::default();
+        let mut retry = BusyRetry::default();
         loop {
             let replies = self.request(&ask, urgency).await?;
             match ask.answer(replies).await {
                 Ok(answer) => return Ok(answer),
-                Err(error) => again.after(error, urgency.deadline).await?,
+                Err(error) => retry.after(error, urgency.deadline).await?,
             }
         }
     }
@@ -604,14 +604,14 @@ pub(crate) async fn open_watched(server: &Endpoint) -> Result<OpenedConnection> 
         // Default of the protocol.
         bulk: link::quic::BulkTransport::default(),
     };
-    let ways = match protocol {
-        Protocol::Tcp | Protocol::Auto => ways_of(server).await,
+    let tcp = match protocol {
+        Protocol::Tcp | Protocol::Auto => tcp_options(server).await,
         _ => TcpOptions::default(),
     };
     let OpenedLink { link, later } = match protocol {
-        Protocol::Auto => protocol_choice::connect(server, ways, &options).await?,
+        Protocol::Auto => protocol_choice::connect(server, tcp, &options).await?,
         _ => {
-            let link = link::dial(&server.host, server.port, &server.trust, protocol, ways, &options).await?;
+            let link = link::dial(&server.host, server.port, &server.trust, protocol, tcp, &options).await?;
             OpenedLink { link, later: None }
         }
     };
@@ -620,7 +620,7 @@ pub(crate) async fn open_watched(server: &Endpoint) -> Result<OpenedConnection> 
 }
 
 /// Returns the number of TCP connections of a link to this server, and their network routes.
-async fn ways_of(server: &Endpoint) -> TcpOptions {
+async fn tcp_options(server: &Endpoint) -> TcpOptions {
     let ConnectOptions { choice, streams, rails, .. } = server.reach;
     let streams = match streams {
         Streams::Of(count) => count,
@@ -635,10 +635,10 @@ async fn ways_of(server: &Endpoint) -> TcpOptions {
 /// server is on another machine.
 fn may_change(server: &Endpoint, flow: &dyn Flow) -> bool {
     let ConnectOptions { protocol, choice, streams, rails, .. } = server.reach;
-    let is_open =
+    let is_automatic =
         protocol == Protocol::Auto && choice.is_none() && streams == Streams::Auto && rails.count() == 0;
-    let is_far = flow.peer().is_some_and(|peer| !peer.ip().to_canonical().is_loopback());
-    is_open && is_far && !matches!(server.trust, Trust::Plain)
+    let is_remote = flow.peer().is_some_and(|peer| !peer.ip().to_canonical().is_loopback());
+    is_automatic && is_remote && !matches!(server.trust, Trust::Plain)
 }
 
 fn late<T>(_: Elapsed) -> Result<T> {
@@ -648,8 +648,8 @@ fn late<T>(_: Elapsed) -> Result<T> {
 /// Starts a client on a link by `protocol`, with the remembered values of the path.
 async fn put_on(server: &Endpoint, protocol: Protocol, link: link::Link) -> Result<OpenedConnection> {
     let ConnectOptions { choice, compression, .. } = server.reach;
-    if let Some(is) = link.flow().map(|flow| flow.statistics()) {
-        tracing::info!(server = link.peer(), link = is.protocol, streams = is.streams, "connected");
+    if let Some(now) = link.flow().map(|flow| flow.statistics()) {
+        tracing::info!(server = link.peer(), link = now.protocol, streams = now.streams, "connected");
     }
     let mut config = ClientConfig {
         token: server.token.clone(),
@@ -669,13 +669,13 @@ async fn put_on(server: &Endpoint, protocol: Protocol, link: link::Link) -> Resu
     let watching = watch(server.paths.clone(), flow.clone());
     let (handle, driver) = receive_limit::connect(link, config)?;
     // A client that uses remembered values asks the server for the values that only the server can measure.
-    let asks = server.paths.clone().zip(flow.clone()).filter(|_| protocol == Protocol::Auto);
-    let asking = asks.map(|(paths, flow)| learn(handle.clone(), paths, flow));
+    let used_paths = server.paths.clone().zip(flow.clone()).filter(|_| protocol == Protocol::Auto);
+    let learning = used_paths.map(|(paths, flow)| learn(handle.clone(), paths, flow));
     let driving = async move {
         tokio::select! {
             () = driver => {}
             () = watching => {}
-            () = async { OptionFuture::from(asking).await; std::future::pending().await } => {}
+            () = async { OptionFuture::from(learning).await; std::future::pending().await } => {}
         }
     };
     Ok(OpenedConnection { handle, driving: Box::pin(driving), flow, later: None })

@@ -37,7 +37,7 @@ pub(super) type PendingLink = BoxFuture<'static, Option<Link>>;
 /// Dropping the future closes the sockets.
 pub(super) async fn connect(
     server: &Endpoint,
-    ways: TcpOptions,
+    tcp: TcpOptions,
     options: &EndpointOptions,
 ) -> Result<OpenedLink> {
     if let Some(paths) = &server.paths
@@ -45,9 +45,9 @@ pub(super) async fn connect(
         && let Some(host) = address_of(server).await.filter(|host| !host.is_loopback())
         && let Some(known) = paths.recall(host, None).await
     {
-        return connect_by(&link_protocol(&known.path, now()), server, (ways, options), paths, host).await;
+        return connect_by(&link_protocol(&known.path, now()), server, (tcp, options), paths, host).await;
     }
-    let raced = race(&server.host, server.port, &server.trust, ways, options, LONG_RTT).await?;
+    let raced = race(&server.host, server.port, &server.trust, tcp, options, LONG_RTT).await?;
     let later =
         raced.later.map(|later| -> PendingLink { Box::pin(async move { in_time(later).await.ok() }) });
     Ok(OpenedLink { link: raced.link, later })
@@ -71,25 +71,25 @@ async fn address_of(server: &Endpoint) -> Option<IpAddr> {
 async fn connect_by(
     advised: &Advised<&'static str>,
     server: &Endpoint,
-    (ways, options): (TcpOptions, &EndpointOptions),
+    (tcp, options): (TcpOptions, &EndpointOptions),
     paths: &Paths,
     host: IpAddr,
 ) -> Result<OpenedLink> {
     tracing::debug!(%host, link = advised.value, why = advised.basis);
     let quic_from = match advised.value {
-        Some("tcp") => return by_tcp(server, ways, options).await,
+        Some("tcp") => return by_tcp(server, tcp, options).await,
         Some("quic") => Duration::ZERO,
         _ => LONG_RTT,
     };
     let RaceOutcome { link, later } =
-        race(&server.host, server.port, &server.trust, ways, options, quic_from).await?;
+        race(&server.host, server.port, &server.trust, tcp, options, quic_from).await?;
     let paths = paths.clone();
     let later = later.map(|later| -> PendingLink {
         Box::pin(async move {
             match in_time(later).await {
                 Ok(link) => Some(link),
-                Err(unheard) => {
-                    if unheard {
+                Err(no_response) => {
+                    if no_response {
                         tracing::info!(%host, "QUIC does not connect: using TCP");
                         paths.record(host, vec![Measurement::Udp(false)]);
                     }
@@ -102,9 +102,9 @@ async fn connect_by(
 }
 
 /// Connects by TCP; by QUIC where TCP cannot connect.
-async fn by_tcp(server: &Endpoint, ways: TcpOptions, options: &EndpointOptions) -> Result<OpenedLink> {
+async fn by_tcp(server: &Endpoint, tcp: TcpOptions, options: &EndpointOptions) -> Result<OpenedLink> {
     let Endpoint { host, port, trust, .. } = server;
-    let error = match link::dial(host, *port, trust, Protocol::Tcp, ways, options).await {
+    let error = match link::dial(host, *port, trust, Protocol::Tcp, tcp, options).await {
         Err(error) if is_unreached(&error) => error,
         done => return done.map(|link| OpenedLink { link, later: None }),
     };
@@ -153,12 +153,12 @@ mod tests {
     fn advised(value: &'static str) -> Advised<&'static str> {
         Advised {
             value: Some(value),
-            basis: "so the test says".into(),
+            basis: "chosen by the test".into(),
             ..link_protocol(&Path::default(), now())
         }
     }
 
-    /// A server's address which serves TLS over TCP; nothing listens to UDP there.
+    /// Starts a server of TLS over TCP, without a listener for UDP; returns its address and tasks.
     async fn by_tcp(identity: &Identity) -> (Endpoint, SocketAddr, JoinSet<()>) {
         let config = identity.server_config(&[link::carrier::tls::ALPN_WIRE]).expect("an identity");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -190,8 +190,8 @@ mod tests {
         EndpointOptions { start: Start::AtOnce, ..EndpointOptions::default() }
     }
 
-    /// A server's UDP port for one visit, of which this process keeps a ticket.
-    async fn visit(server: &Endpoint, address: SocketAddr, identity: &Identity) {
+    /// Connects once by QUIC to a temporary listener of the server, so that this process stores a session ticket.
+    async fn store_ticket(server: &Endpoint, address: SocketAddr, identity: &Identity) {
         let listener = quic::Listener::bind(address, identity, at_once()).expect("the same port of UDP");
         let serving = async {
             let link = listener.accept().await.expect("a client").establish().await.expect("a handshake");
@@ -218,8 +218,8 @@ mod tests {
         }
     }
 
-    /// A UDP port that swallows everything, once nobody else has it.
-    async fn swallowing(address: SocketAddr) -> UdpSocket {
+    /// Binds a UDP port that does not answer, as soon as the port is free.
+    async fn unanswering_port(address: SocketAddr) -> UdpSocket {
         loop {
             match UdpSocket::bind(address).await {
                 Ok(socket) => return socket,
@@ -229,10 +229,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_udp_is_blocked_tcp_is_taken_and_that_is_remembered() {
+    async fn tcp_is_used_if_udp_is_blocked_which_is_remembered() {
         let identity = identity();
         let (server, address, _tasks) = by_tcp(&identity).await;
-        let _udp = swallowing(address).await;
+        let _udp = unanswering_port(address).await;
         let folder = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(folder.path());
         let host: IpAddr = "192.0.2.7".parse().unwrap();
@@ -246,18 +246,19 @@ mod tests {
         .await
         .unwrap();
         assert_eq!(link.flow().unwrap().statistics().protocol, "tcp");
-        assert!(later.unwrap().await.is_none(), "QUIC is still tried while TCP carries");
+        assert!(later.unwrap().await.is_none(), "QUIC is tried while TCP transfers data");
         let known = paths.recall(host, None).await.unwrap().path;
         let next = link_protocol(&known, now());
         assert_eq!(next.value, Some("tcp"));
         assert!(next.basis.contains("did not get through"), "{}", next.basis);
     }
+
     #[tokio::test]
-    async fn a_ticket_from_before_udp_was_blocked_is_not_taken_for_an_answer() {
+    async fn a_session_ticket_does_not_count_as_a_response() {
         let identity = identity();
         let (server, address, _tasks) = by_tcp(&identity).await;
-        visit(&server, address, &identity).await;
-        let _udp = swallowing(address).await;
+        store_ticket(&server, address, &identity).await;
+        let _udp = unanswering_port(address).await;
         let folder = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(folder.path());
         let host: IpAddr = "192.0.2.8".parse().unwrap();

@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::protocol_choice::{self, PendingLink, QUIC_TIMEOUT};
-use super::{DialerState, Endpoint, OpenedConnection, late, put_on, ways_of};
+use super::{DialerState, Endpoint, OpenedConnection, late, put_on, tcp_options};
 
 /// Interval at which a connection is checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -70,16 +70,16 @@ impl ProtocolSwitch {
         loop {
             tokio::select! {
                 () = sleep(CHECK_INTERVAL) => {}
-                came = async { later.as_mut()?.await }, if later.is_some() => {
-                    (later, ready) = (None, came);
+                connected = async { later.as_mut()?.await }, if later.is_some() => {
+                    (later, ready) = (None, connected);
                 }
             }
             let Some(is_waiting) = of.is_waiting() else { return };
-            let is = flow.statistics();
+            let now = flow.statistics();
             let standing = Standing {
-                received_bytes: is.received_bytes,
-                out_of_order: is.out_of_order.unwrap_or_default(),
-                least_rtt: is.least_rtt.or(is.rtt),
+                received_bytes: now.received_bytes,
+                out_of_order: now.out_of_order.unwrap_or_default(),
+                least_rtt: now.least_rtt.or(now.rtt),
                 is_waiting,
             };
             let asks_for_change = watch.look(begun.elapsed(), &standing);
@@ -91,11 +91,11 @@ impl ProtocolSwitch {
             let to = watch.carrying().other();
             match self.change(to, link).await {
                 Ok(Some((new_flow, new_of))) => {
-                    let was = (standing.received_bytes, standing.out_of_order);
+                    let before = (standing.received_bytes, standing.out_of_order);
                     tracing::info!(
                         server = self.server.host,
                         ?to,
-                        ?was,
+                        ?before,
                         "the connection has changed to another protocol"
                     );
                     watch.changed(begun.elapsed(), standing.least_rtt);
@@ -111,7 +111,7 @@ impl ProtocolSwitch {
     }
 
     /// Opens a connection by the other protocol, and replaces the current one after the handshake; `None` if the dialer
-    /// is gone.
+    /// was dropped or has another connection.
     pub(super) async fn change(
         &self,
         to: Carrying,
@@ -158,6 +158,6 @@ impl ProtocolSwitch {
                 .unwrap_or_else(late);
         }
         let Endpoint { host, port, trust, .. } = &self.server;
-        link::dial(host, *port, trust, Protocol::Tcp, ways_of(&self.server).await, &options).await
+        link::dial(host, *port, trust, Protocol::Tcp, tcp_options(&self.server).await, &options).await
     }
 }

@@ -61,8 +61,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn pauses_grow_and_end() {
         let begun = tokio::time::Instant::now();
-        let (mut again, mut pauses, mut last) = (BusyRetry::default(), Vec::new(), begun);
-        while again.after(busy(), None).await.is_ok() {
+        let (mut retry, mut pauses, mut last) = (BusyRetry::default(), Vec::new(), begun);
+        while retry.after(busy(), None).await.is_ok() {
             pauses.push(last.elapsed());
             last = tokio::time::Instant::now();
         }
@@ -76,24 +76,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn those_refused_together_come_back_apart() {
+    async fn requests_refused_together_are_not_retried_together() {
         let waits = (0..100).map(|_| async {
             BusyRetry::default().after(busy(), None).await.unwrap();
             tokio::time::Instant::now()
         });
-        let mut back = futures::future::join_all(waits).await;
-        back.sort();
-        back.dedup();
-        assert!(back.len() > 5, "{} moments", back.len());
+        let mut times = futures::future::join_all(waits).await;
+        times.sort();
+        times.dedup();
+        assert!(times.len() > 5, "{} different times", times.len());
     }
 
     #[tokio::test(start_paused = true)]
     async fn other_errors_and_deadlines_are_not_waited_for() {
         let begun = tokio::time::Instant::now();
-        let mut again = BusyRetry::default();
-        assert_eq!(again.after(Error::invalid("no"), None).await.unwrap_err().kind(), ErrorKind::Invalid);
+        let mut retry = BusyRetry::default();
+        assert_eq!(retry.after(Error::invalid("no"), None).await.unwrap_err().kind(), ErrorKind::Invalid);
         let soon = begun.into_std() + FIRST_PAUSE / 4;
-        assert_eq!(again.after(busy(), Some(soon)).await.unwrap_err(), busy());
+        assert_eq!(retry.after(busy(), Some(soon)).await.unwrap_err(), busy());
         assert_eq!(begun.elapsed(), Duration::ZERO);
     }
 }
