@@ -153,7 +153,7 @@ def script(folder: pathlib.Path, text: str) -> str:
 def test_other_versions_are_reported(here, home) -> None:
     older = "sys.stderr.write(\"error: unexpected argument '--stdio' found\\n\"); sys.exit(2)"
     done = here("info", "ssh://here/~/run.h5", CORRIDOR_SSH_COMMAND=script(home, older))
-    failed(done, 1, "of a version that knows `serve --stdio`", "unexpected argument '--stdio'")
+    failed(done, 1, "version of `corridor` there that supports `serve --stdio`", "unexpected argument '--stdio'")
     words = b"expected version 98 to 99, found 1"
     refusal = b"\x82" + struct.pack("<HBH", 5, 0, len(words)) + words + b"\0\0"
     newer = f"""

@@ -10,20 +10,22 @@ use wire::ClientConfig;
 
 static RECEIVER: OnceLock<(f64, ReceiveGroup)> = OnceLock::new();
 
-/// Limits the rate of all connections made from now on to `bytes_per_sec` together. To be called within a runtime.
+/// Limits the total rate of receiving of all connections made from now on to `bytes_per_sec`. To be called within a
+/// runtime.
 ///
 /// # Errors
 /// `Invalid` if it is less than 64 KiB per second, or another rate was set before.
 pub fn receive_at_most(bytes_per_sec: f64) -> Result<()> {
     if bytes_per_sec.is_nan() || bytes_per_sec < LEAST_RATE {
         return Err(Error::invalid(format!(
-            "expected a rate of at least {LEAST_RATE} bytes per second for what is received, found {bytes_per_sec}"
+            "expected a rate of receiving of at least {LEAST_RATE} bytes per second, found {bytes_per_sec}"
         )));
     }
-    let (named, _) = RECEIVER.get_or_init(|| (bytes_per_sec, ReceiveGroup::new(bytes_per_sec)));
-    if named.to_bits() != bytes_per_sec.to_bits() {
+    let (current, _) = RECEIVER.get_or_init(|| (bytes_per_sec, ReceiveGroup::new(bytes_per_sec)));
+    if current.to_bits() != bytes_per_sec.to_bits() {
         return Err(Error::invalid(format!(
-            "expected {named} bytes per second, which was named before in this process, found {bytes_per_sec}"
+            "the rate of receiving cannot be changed: it was set to {current} bytes per second in this process, found \
+             {bytes_per_sec}"
         )));
     }
     Ok(())
@@ -42,7 +44,7 @@ mod tests {
     use super::receive_at_most;
 
     #[test]
-    fn a_rate_at_which_nothing_would_come_is_refused() {
+    fn rates_that_are_too_low_are_refused() {
         for wrong in [0.0, -1.0, f64::NAN, 1e4] {
             let error = receive_at_most(wrong).unwrap_err().to_string();
             assert!(error.contains("at least 65536 bytes per second"), "{error}");

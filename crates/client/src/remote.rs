@@ -58,7 +58,7 @@ impl RemoteSource {
         Self { dialer, name, described, tally, decompression_limit: DecompressionLimit::default() }
     }
 
-    /// Name of the data set on the server.
+    /// Returns the name of the data set on the server.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -70,7 +70,7 @@ impl RemoteSource {
         self.tally.carried()
     }
 
-    /// Dialer of the server.
+    /// Returns the dialer of the server.
     #[must_use]
     pub fn dialer(&self) -> &Dialer {
         &self.dialer
@@ -112,7 +112,7 @@ impl RemoteSource {
         error
     }
 
-    /// Sends another request to the server.
+    /// Sends a request that is neither a block nor a read to the server.
     ///
     /// # Errors
     /// The operation's error, or the reason that there is no connection.
@@ -174,8 +174,8 @@ impl RemoteSource {
                 }
             }
         }
-        let nothing = |_| Error::corrupt("expected a block, found the end of the answer");
-        block.await.map_err(nothing)?.map(|block| Some(Arc::new(block)))
+        let no_block = |_| Error::corrupt("expected a block, found the end of the answer");
+        block.await.map_err(no_block)?.map(|block| Some(Arc::new(block)))
     }
 
     async fn read_into(self, request: ReadRequest, into: Region) -> Result<()> {

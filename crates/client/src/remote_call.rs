@@ -39,7 +39,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// Names the elements of `selection` in the array at `place`; all its elements without a selection.
+    /// Creates an operand of the elements of `selection` in the array at `place`; of all elements without a selection.
     #[must_use]
     pub fn new(place: BlockPlace, selection: Option<Selection>) -> Self {
         let BlockPlace { dataset, generation, array, level } = place;
@@ -53,7 +53,7 @@ impl Operand {
         Self { dataset, generation, array, level, selection: self.selection.clone() }
     }
 
-    /// Array and level that contain the elements.
+    /// Returns the array and level that contain the elements.
     #[must_use]
     pub fn place(&self) -> BlockPlace {
         let Self { dataset, generation, array, level, .. } = *self;
@@ -178,7 +178,7 @@ pub async fn receive<R: DeserializeOwned>(
         match reply? {
             Reply::Item { body, bulk_bytes: 0, .. } => match decode_json(&body, "an answer")? {
                 ItemBody::Progress(progress) => on_progress(progress),
-                ItemBody::Result(said) if result.is_none() => result = Some(said),
+                ItemBody::Result(value) if result.is_none() => result = Some(value),
                 ItemBody::Elements(elements) if array.is_none() => {
                     let size = elements
                         .shape

@@ -31,7 +31,7 @@ pub struct RunningServer {
     pub pid: u32,
 }
 
-/// A record file that exists while this value lives.
+/// Record file, removed when this value is dropped.
 #[derive(Debug)]
 pub struct RunningServerFile(PathBuf);
 
@@ -42,7 +42,7 @@ impl Drop for RunningServerFile {
     }
 }
 
-/// Writes `note` to `folder`.
+/// Writes the record `note` to `folder`; the file is removed when the returned value is dropped.
 ///
 /// # Errors
 /// `Io`, `Denied`.
@@ -50,7 +50,7 @@ pub fn post(folder: &Path, note: &RunningServer) -> Result<RunningServerFile> {
     private_folder(folder)?;
     let path = folder.join(format!("{}-{}.json", note.machine, note.address.port()));
     let text = serde_json::to_string_pretty(note)
-        .map_err(|e| Error::internal(format!("a note could not be written: {e}")))?;
+        .map_err(|e| Error::internal(format!("a record of a server in JSON: {e}")))?;
     write_private(&path, &text)?;
     Ok(RunningServerFile(path))
 }
@@ -83,6 +83,7 @@ pub fn complete(folder: &Path, mut url: Url) -> Url {
     url
 }
 
+/// Returns whether `host` names this machine, on which a server listens at `ip`.
 fn names(host: &str, ip: IpAddr, machine: &str) -> bool {
     match host.parse::<IpAddr>() {
         Ok(asked) => asked == ip || (ip.is_unspecified() && asked.is_loopback()),
@@ -96,7 +97,7 @@ fn is_alive(pid: u32) -> bool {
     !Path::new("/proc/self").exists() || Path::new(&format!("/proc/{pid}")).exists()
 }
 
-/// Host name by which others reach a port of this machine.
+/// Returns the host name or address by which other machines reach a port of this machine.
 #[must_use]
 pub fn reachable_host(address: SocketAddr) -> String {
     let ip = address.ip();
@@ -114,7 +115,7 @@ pub fn server_name(machine: &str, address: SocketAddr, fingerprint: &str) -> Str
     format!("{machine}/{network}/{address}/{digits}")
 }
 
-/// Name of this machine; `unnamed` if the system does not provide one.
+/// Returns the name of this machine; `unnamed` if the system does not provide one.
 #[must_use]
 pub fn machine_name() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_that_others_can_read_or_of_other_machines_do_not_count() {
+    fn records_that_others_can_read_or_of_other_machines_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let posted = post(folder.path(), &note("127.0.0.1:9")).unwrap();
         fs::set_permissions(&posted.0, fs::Permissions::from_mode(0o644)).unwrap();
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_url_says_wins() {
+    fn values_in_the_url_take_precedence() {
         let folder = tempfile::tempdir().unwrap();
         let _posted = post(folder.path(), &note("0.0.0.0:9")).unwrap();
         let url = complete(folder.path(), "corridor://127.0.0.1:9/d#token=own".parse().unwrap());

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_from_files_reach_no_terminal_unchanged() {
+    fn control_characters_are_replaced() {
         assert_eq!(plain("a\u{1b}[31mb\nc\u{9b}d\u{202e}e"), "a\u{fffd}[31mb\u{fffd}c\u{fffd}d\u{fffd}e");
         assert_eq!(plain("Temperatur in °C, 温度"), "Temperatur in °C, 温度");
     }

@@ -248,13 +248,13 @@ mod tests {
     use crate::servers::{ReplicaServer, SharingRule};
 
     /// A server that does not answer.
-    struct Gone;
+    struct UnreachableServer;
 
     fn unreachable() -> Error {
-        Error::new(ErrorKind::Unreachable, "it is gone")
+        Error::new(ErrorKind::Unreachable, "it does not answer")
     }
 
-    impl Source for Gone {
+    impl Source for UnreachableServer {
         fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
             ready(Err(unreachable())).boxed()
         }
@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    impl ReplicaSource for Gone {
+    impl ReplicaSource for UnreachableServer {
         fn describe_again(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
             self.describe()
         }
@@ -281,19 +281,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn servers_that_are_known_to_be_gone_are_asked_last() {
+    async fn servers_that_did_not_answer_are_asked_last() {
         let url = "corridor://127.0.0.1:1#token=t".parse().unwrap();
         let dialer = Dialer::new(dial::Endpoint::of(&url, 1 << 20).unwrap());
-        let remotes = ["gone", "there"].map(|name| RemoteSource::new(dialer.clone(), name.into()));
+        let remotes = ["absent", "present"].map(|name| RemoteSource::new(dialer.clone(), name.into()));
         let here = MemorySource::counting("u1", &[4], &[4]);
         let named = |name: &str, source| ReplicaServer { name: name.into(), source };
-        let of_both =
-            vec![named("gone", Arc::new(Gone) as Arc<dyn ReplicaSource>), named("there", Arc::new(here))];
+        let of_both = vec![
+            named("absent", Arc::new(UnreachableServer) as Arc<dyn ReplicaSource>),
+            named("present", Arc::new(here)),
+        ];
         let servers = Servers::new(of_both, SharingRule::Spread).unwrap();
         servers.describe().await.unwrap();
         let whole = ReplicatedUpstream { remotes: remotes.into(), servers: Some(servers), told: None };
         let upstream = Upstream::Replicated(Arc::new(whole));
         let names: Vec<&str> = upstream.whole().into_iter().map(RemoteSource::name).collect();
-        assert_eq!(names, ["there", "gone"]);
+        assert_eq!(names, ["present", "absent"]);
     }
 }

@@ -24,7 +24,7 @@ pub const DEFAULT_PORT: u16 = 26774;
 const MAX_URL_BYTES: usize = 8192;
 /// Text before a token in a URL, in lower case.
 const TOKEN_KEY: &str = "token=";
-/// Maximum length of a word behind `#` that an error quotes, in characters.
+/// Maximum length of a key after `#` that an error quotes, in characters.
 const MAX_WORD_CHARS: usize = 12;
 /// The scheme with its slashes.
 const SCHEME: &str = "corridor://";
@@ -107,7 +107,7 @@ impl Location {
         let url = |location| match location {
             Self::Remote(url) => Ok(url),
             other => {
-                let what = "expected `corridor://` URLs of the same data set where there are several";
+                let what = "several locations must be `corridor://` URLs of the same data set";
                 Err(Error::invalid(format!("{what}, found {other:?}")))
             }
         };
@@ -264,7 +264,7 @@ impl Url {
         Ok(all)
     }
 
-    /// Sets the token of the first server, and of every further server that has none.
+    /// Sets the token of the first server, and of each further server that has none.
     pub fn set_token(&mut self, token: &str) {
         self.token = Some(token.to_owned());
         for replica in &mut self.replicas {
@@ -372,7 +372,7 @@ fn unknown_key(part: &str) -> Error {
         Some((key, _)) if is_word(key) => format!("`{key}`"),
         _ => "something else".to_owned(),
     };
-    Error::invalid(format!("expected `token=`, `fp=` or `view=` behind `#`, found {found}"))
+    Error::invalid(format!("expected `token=`, `fp=` or `view=` after `#`, found {found}"))
 }
 
 fn checked_fingerprint(value: &str) -> Result<String> {
@@ -399,7 +399,7 @@ fn parse_authorities(text: &str) -> std::result::Result<Vec<(String, u16)>, Stri
     Ok(servers)
 }
 
-/// Writes one value for all servers if they have the same, or else one for each.
+/// Formats a key of the fragment: one value if all servers have the same, or else one for each; `None` without values.
 fn write_each(key: &str, values: &[Option<String>]) -> Option<String> {
     if values.iter().all(Option::is_none) {
         return None;
@@ -438,7 +438,7 @@ fn parse_authority(authority: &str) -> std::result::Result<(String, u16), String
             .parse()
             .ok()
             .filter(|&p| p != 0)
-            .ok_or_else(|| format!("found the port `{text}`, where one is 1 to 65535"))?,
+            .ok_or_else(|| format!("found the port `{text}`; ports are 1 to 65535"))?,
     };
     Ok((host.to_owned(), port))
 }
@@ -508,15 +508,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_can_be_written_and_read_again() {
+    fn every_url_that_is_parsed_can_be_formatted_and_parsed_again() {
         let text = |bytes: usize| format!("corridor://host/{}", "\u{1}".repeat(bytes));
         let url: Url = text(2700).parse().unwrap();
         assert_eq!(url.to_string().parse::<Url>().unwrap(), url);
-        assert!(text(2800).parse::<Url>().is_err(), "three bytes for each when written");
+        assert!(text(2800).parse::<Url>().is_err(), "each character takes three bytes in the formatted URL");
     }
 
     #[test]
-    fn an_address_without_its_scheme_is_no_path() {
+    fn an_address_without_a_scheme_is_an_error() {
         for text in ["corridor:/h/d", "127.0.0.1/d", "h:26774/d", "[::1]:9/d"] {
             let error = text.parse::<Location>().unwrap_err().to_string();
             assert!(error.contains("is `corridor://` missing?"), "{error}");
@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_urls() {
+    fn urls_are_parsed() {
         check("corridor://h/tooth.nhdr", "h 26774 `tooth.nhdr` `` None false");
         check("corridor://h:9/a%20b/grid/rho#token=x%2Fy", "h 9 `a b` `grid/rho` Some(\"x/y\") false");
         check("corridor://[::1]:9", "::1 9 `` `` None false");
@@ -572,14 +572,14 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_name_the_malformed_part() {
         check("corridor:///d", "found the host ``");
-        check("corridor://h:0/d", "found the port `0`, where one is 1 to 65535");
-        check("corridor://h:99999/d", "found the port `99999`, where one is 1 to 65535");
+        check("corridor://h:0/d", "found the port `0`; ports are 1 to 65535");
+        check("corridor://h:99999/d", "found the port `99999`; ports are 1 to 65535");
         check("corridor://me@h/d", "found a user name; tokens go into `#token=...`");
         check("corridor://[::1/d", "found `[` without `]`");
-        check("corridor://h/d#tokn=x", "expected `token=`, `fp=` or `view=` behind `#`, found `tokn`");
-        check("corridor://h/d#abc", "expected `token=`, `fp=` or `view=` behind `#`, found something else");
+        check("corridor://h/d#tokn=x", "expected `token=`, `fp=` or `view=` after `#`, found `tokn`");
+        check("corridor://h/d#abc", "expected `token=`, `fp=` or `view=` after `#`, found something else");
         check("corridor://h/%ff", "expected UTF-8 after percent-decoding, found `%ff`");
         check(
             "corridor://h/d#fp=sha256:12",
@@ -588,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn no_error_tells_the_token() {
+    fn no_error_contains_the_token() {
         for text in [
             "https://h/d#token=s3cret",
             "ssh://h/d?token=s3cret",
@@ -614,7 +614,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_has_no_token() {
+    fn displayed_text_contains_no_token() {
         for (text, shown) in [
             ("no such file `a#token=s3cret&fp=1`, Token=t x", "no such file `a#token=...&fp=1`, Token=... x"),
             ("token=", "token=..."),
@@ -626,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_what_it_reads() {
+    fn formatted_urls_equal_the_text() {
         let fp = "ab".repeat(32);
         for text in [
             "corridor://h:9/a%20b/grid/rho".to_owned(),
@@ -641,7 +641,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_locations_apart() {
+    fn locations_are_distinguished() {
         let kind = |t: &str| match t.parse::<Location>() {
             Ok(Location::Path(_)) => "path".to_owned(),
             Ok(Location::Synthetic(_)) => "synthetic".to_owned(),

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_and_written() {
+    fn addresses_are_parsed_and_formatted() {
         for (text, written) in [
             ("await://0.0.0.0:7000/run", "await://0.0.0.0:7000/run"),
             ("await://127.0.0.1", "await://127.0.0.1:26774/"),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_told() {
+    fn errors_show_a_valid_address() {
         for text in ["await://", "await://host:70/x", "await://1.2.3.4:99999/", "await://1.2.3.4/#fp=1"] {
             let error = text.parse::<AwaitAddress>().unwrap_err().to_string();
             assert!(error.contains("0.0.0.0"), "{error}");

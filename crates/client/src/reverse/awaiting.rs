@@ -12,40 +12,41 @@ use tokio::task::JoinSet;
 /// Timeout for the return of a server that was connected before; longer than its pause between attempts.
 const RETURN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Waits for servers until it is dropped.
+/// Servers that connect to a port of this process, until this is dropped.
 pub struct AwaitedServers {
     address: SocketAddr,
     token: String,
-    offers: Mutex<OfferQueue>,
+    queue: Mutex<OfferQueue>,
     _listening: JoinSet<()>,
 }
 
 struct OfferQueue {
-    coming: mpsc::Receiver<Offer>,
-    was_one: bool,
+    offers: mpsc::Receiver<Offer>,
+    /// Whether a server has connected before.
+    has_connected: bool,
 }
 
 impl AwaitedServers {
-    /// Takes the servers that arrive through `coming`, from a port at `address` where they present `token`. The tasks
-    /// in `listening` end with this value.
+    /// Creates the queue of the servers in `offers`, which connect to `address` and present `token`. The tasks in
+    /// `listening` end with this value.
     #[must_use]
     pub fn new(
         address: SocketAddr,
         token: String,
-        coming: mpsc::Receiver<Offer>,
+        offers: mpsc::Receiver<Offer>,
         listening: JoinSet<()>,
     ) -> Self {
-        let offers = Mutex::new(OfferQueue { coming, was_one: false });
-        Self { address, token, offers, _listening: listening }
+        let queue = Mutex::new(OfferQueue { offers, has_connected: false });
+        Self { address, token, queue, _listening: listening }
     }
 
-    /// Address on which it listens.
+    /// Returns the address on which this process listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Token that servers have to present.
+    /// Returns the token that servers have to present.
     #[must_use]
     pub fn token(&self) -> &str {
         &self.token
@@ -59,19 +60,19 @@ impl AwaitedServers {
     /// # Cancel safety
     /// Safe.
     pub async fn next(&self) -> Result<Link> {
-        let mut offers = self.offers.lock().await;
+        let mut queue = self.queue.lock().await;
         loop {
-            let offer = match offers.was_one {
-                false => offers.coming.recv().await,
+            let offer = match queue.has_connected {
+                false => queue.offers.recv().await,
                 true => {
-                    tokio::time::timeout(RETURN_TIMEOUT, offers.coming.recv()).await.map_err(|_| gone())?
+                    tokio::time::timeout(RETURN_TIMEOUT, queue.offers.recv()).await.map_err(|_| gone())?
                 }
             };
             let offer = offer.ok_or_else(Error::cancelled)?;
             let peer = offer.peer();
             match offer.take().await {
                 Ok(link) => {
-                    offers.was_one = true;
+                    queue.has_connected = true;
                     tracing::info!("the server at {peer} has connected");
                     return Ok(link);
                 }
@@ -83,8 +84,5 @@ impl AwaitedServers {
 
 fn gone() -> Error {
     let secs = RETURN_TIMEOUT.as_secs();
-    Error::new(
-        ErrorKind::TimedOut,
-        format!("expected the server to connect again within {secs} s, it did not"),
-    )
+    Error::new(ErrorKind::TimedOut, format!("the server did not connect again within {secs} s"))
 }

@@ -30,7 +30,7 @@ pub struct SshAddress {
 }
 
 impl SshAddress {
-    /// User and host, for display.
+    /// Returns user, host and port, for display.
     #[must_use]
     pub fn authority(&self) -> String {
         let user = self.user.as_ref().map_or_else(String::new, |user| format!("{user}@"));
@@ -57,7 +57,7 @@ impl FromStr for SshAddress {
         let (authority, path) = rest.split_once('/').ok_or_else(|| bad("found no path"))?;
         let path = format!("/{}", decode(path)?);
         if path.len() > MAX_PATH_BYTES || path.contains('\0') {
-            return Err(bad("found a path that no system has"));
+            return Err(bad("found a path that is too long or contains a zero byte"));
         }
         if path == "/" || path == "/~/" {
             return Err(bad("found no path"));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_addresses() {
+    fn addresses_are_parsed() {
         check("ssh://host/data/run.h5", "\"\" host None `/data/run.h5`");
         check("ssh://me@host:2222/~/run.h5", "\"me\" host Some(2222) `/~/run.h5`");
         check("ssh://me@site@[::1]:9/a", "\"me@site\" ::1 Some(9) `/a`");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_becomes_an_option_or_a_command() {
+    fn no_part_is_passed_as_an_option_or_a_command() {
         let host = "found a host with other characters than letters, digits and `._-`";
         let user = "found a user name with other characters than letters, digits and `._-+@`";
         for bad in ["-oProxyCommand=x", "a b", "a;b", "$(x)", "a`b`", "a%h", "é", "", "a'b", "a\nb"] {
@@ -135,12 +135,12 @@ mod tests {
         check("ssh://h:0/p", "found a malformed port");
         check("ssh://h", "found no path");
         check("ssh://h/", "found no path");
-        check("ssh://h/a%00b", "found a path that no system has");
+        check("ssh://h/a%00b", "found a path that is too long or contains a zero byte");
         check("ssh://[x]/p", "found brackets around text that is not an IPv6 address");
     }
 
     #[test]
-    fn writes_what_it_reads() {
+    fn formatted_addresses_parse_to_the_same_value() {
         for text in ["ssh://me@host:2222/~/a%20b", "ssh://[::1]:9/a%27%22", "ssh://h/x.h5/grid/rho"] {
             let address: SshAddress = text.parse().unwrap();
             assert_eq!(address.to_string(), text);

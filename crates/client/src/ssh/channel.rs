@@ -47,8 +47,8 @@ const KEPT_LINE_BYTES: u64 = 1 << 10;
 pub(crate) struct SshChannel {
     host: String,
     process: Child,
-    told: Option<oneshot::Receiver<Result<Greeting>>>,
-    complaints: Arc<Mutex<VecDeque<String>>>,
+    greeting: Option<oneshot::Receiver<Result<Greeting>>>,
+    error_lines: Arc<Mutex<VecDeque<String>>>,
     listening: JoinSet<()>,
 }
 
@@ -60,19 +60,19 @@ impl SshChannel {
     pub(crate) async fn start(address: &SshAddress) -> Result<(Self, Link)> {
         let request = OpenRequest { path: address.path.clone(), direct: wants_direct()? };
         let mut process = command(address)?;
-        let taken = "a process without its pipes";
-        let mut output = process.stdin.take().ok_or_else(|| Error::internal(taken))?;
-        let input = process.stdout.take().ok_or_else(|| Error::internal(taken))?;
-        let errors = process.stderr.take().ok_or_else(|| Error::internal(taken))?;
-        let complaints = Arc::new(Mutex::new(VecDeque::new()));
+        let no_pipe = || Error::internal("a process without its pipes");
+        let mut output = process.stdin.take().ok_or_else(no_pipe)?;
+        let input = process.stdout.take().ok_or_else(no_pipe)?;
+        let errors = process.stderr.take().ok_or_else(no_pipe)?;
+        let error_lines = Arc::new(Mutex::new(VecDeque::new()));
         let mut listening = JoinSet::new();
-        listening.spawn(pass_on(errors, Arc::clone(&complaints)));
+        listening.spawn(show_errors(errors, Arc::clone(&error_lines)));
         // Written to an empty pipe. An `ssh` that has ended already reports the reason by its exit code.
         output.write_all(request.line()?.as_bytes()).await.unwrap_or_default();
-        let (tell, told) = oneshot::channel();
-        let link = link::carrier::tcp::over(GreetedStream::new(input, output, tell), address.authority());
+        let (sender, greeting) = oneshot::channel();
+        let link = link::carrier::tcp::over(GreetedStream::new(input, output, sender), address.authority());
         let host = address.authority();
-        Ok((Self { host, process, told: Some(told), complaints, listening }, link))
+        Ok((Self { host, process, greeting: Some(greeting), error_lines, listening }, link))
     }
 
     /// Waits for the greeting of the other side. May be called once.
@@ -80,12 +80,13 @@ impl SshChannel {
     /// # Errors
     /// The reason that there is no other side, for display.
     pub(crate) async fn greeting(&mut self) -> Result<Greeting> {
-        let told = self.told.take().ok_or_else(|| Error::internal("expected to be asked once"))?;
-        match told.await {
+        let greeting =
+            self.greeting.take().ok_or_else(|| Error::internal("the greeting was requested twice"))?;
+        match greeting.await {
             Ok(Ok(Greeting { error: Some(error), .. })) => Err(Error::from(error)),
             Ok(Ok(greeting)) => Ok(greeting),
             Ok(Err(error)) => {
-                Err(error.context(format!("another program can be named with {COMMAND_VARIABLE}")))
+                Err(error.context(format!("set {COMMAND_VARIABLE} if the program has another name there")))
             }
             Err(_) => Err(self.why().await),
         }
@@ -96,10 +97,10 @@ impl SshChannel {
         let status = tokio::time::timeout(EXIT_TIMEOUT, self.process.wait()).await;
         // The last error output may not have arrived; a shared connection may keep standard error open without end.
         drop(tokio::time::timeout(ERROR_OUTPUT_TIMEOUT, self.listening.join_next()).await);
-        let complaints: Vec<String> = self.complaints.lock().iter().cloned().collect();
+        let error_lines: Vec<String> = self.error_lines.lock().iter().cloned().collect();
         match status {
-            Ok(Ok(status)) => explain(&self.host, status, &complaints),
-            _ => Error::new(ErrorKind::Unreachable, "the channel ended, and ssh did not"),
+            Ok(Ok(status)) => explain(&self.host, status, &error_lines),
+            _ => Error::new(ErrorKind::Unreachable, "ssh closed the channel but is still running"),
         }
     }
 }
@@ -150,7 +151,7 @@ fn command(address: &SshAddress) -> Result<Child> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => Error::not_found(format!(
-            "expected the program `{ssh}` on this machine, found none; install OpenSSH's client, or name another one with {PROGRAM_VARIABLE}"
+            "expected the program `{ssh}` on this machine, found none; install OpenSSH's client, or set {PROGRAM_VARIABLE} to another program"
         )),
         _ => Error::from(e).context(format!("starting `{ssh}`")),
     })
@@ -158,7 +159,7 @@ fn command(address: &SshAddress) -> Result<Child> {
 
 /// Displays the error output of `ssh` and the other side, and keeps the last lines. Prompts are not part of it: `ssh`
 /// uses the terminal itself.
-async fn pass_on(errors: ChildStderr, kept: Arc<Mutex<VecDeque<String>>>) {
+async fn show_errors(errors: ChildStderr, kept: Arc<Mutex<VecDeque<String>>>) {
     let mut errors = BufReader::new(errors);
     loop {
         let mut line = Vec::new();
@@ -180,17 +181,19 @@ async fn pass_on(errors: ChildStderr, kept: Arc<Mutex<VecDeque<String>>>) {
 }
 
 /// Converts an exit code, as shells and OpenSSH define it, to an error.
-fn explain(host: &str, status: ExitStatus, complaints: &[String]) -> Error {
-    let said = |what: &str| complaints.iter().any(|line| line.contains(what));
-    let last = complaints.last().map_or("nothing", String::as_str);
+fn explain(host: &str, status: ExitStatus, error_lines: &[String]) -> Error {
+    let has_line_with = |what: &str| error_lines.iter().any(|line| line.contains(what));
+    let last = error_lines.last().map_or("nothing", String::as_str);
     match status.code() {
         Some(127) => Error::not_found(format!(
-            "expected the program `corridor` on {host}, found none: install it there, or say where it is with {COMMAND_VARIABLE}, such as \
+            "expected the program `corridor` on {host}, found none: install it there, or set {COMMAND_VARIABLE} to its path, such as \
              {COMMAND_VARIABLE}=/opt/corridor/bin/corridor"
         )),
         Some(126) => Error::new(ErrorKind::Denied, format!("the program there cannot be run: {last}")),
         Some(255)
-            if said("Permission denied") || said("Host key verification failed") || said("Too many auth") =>
+            if has_line_with("Permission denied")
+                || has_line_with("Host key verification failed")
+                || has_line_with("Too many auth") =>
         {
             Error::new(ErrorKind::Denied, format!("the login failed: {last}"))
         }
@@ -198,7 +201,7 @@ fn explain(host: &str, status: ExitStatus, complaints: &[String]) -> Error {
             Error::new(ErrorKind::Unreachable, format!("no login: {last}")).with_retry(Retry::MayHelp)
         }
         Some(code) => Error::unsupported(format!(
-            "expected a `corridor` there of a version that knows `serve --stdio`, found one that ended with code {code}: {last}"
+            "expected a version of `corridor` there that supports `serve --stdio`, found one that ended with code {code}: {last}"
         )),
         None => Error::new(ErrorKind::Unreachable, format!("ssh was ended by a signal: {last}")),
     }
@@ -211,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_switch_says_yes_or_no_and_nothing_else() {
+    fn a_switch_accepts_yes_no_true_false_1_and_0() {
         assert!(["yes", "true", "1", " 1 "].iter().all(|value| yes_or_no(value).unwrap()));
         assert!(!["no", "false", "0"].iter().any(|value| yes_or_no(value).unwrap()));
         for value in ["off", "maybe", "00"] {
@@ -222,16 +225,16 @@ mod tests {
     #[test]
     fn exit_codes_are_explained() {
         let denied = ["Warning: x".to_owned(), "me@h: Permission denied (publickey).".to_owned()];
-        for (code, complaints, kind, says) in [
+        for (code, error_lines, kind, part) in [
             (127, &denied[..0], ErrorKind::NotFound, "CORRIDOR_SSH_COMMAND"),
             (126, &[], ErrorKind::Denied, "cannot be run"),
             (255, &denied[..], ErrorKind::Denied, "Permission denied (publickey)"),
             (255, &denied[..1], ErrorKind::Unreachable, "Warning: x"),
             (2, &[], ErrorKind::Unsupported, "code 2"),
         ] {
-            let error = explain("h", ExitStatus::from_raw(code << 8), complaints);
+            let error = explain("h", ExitStatus::from_raw(code << 8), error_lines);
             assert_eq!(error.kind(), kind, "{error}");
-            assert!(error.to_string().contains(says), "{error}");
+            assert!(error.to_string().contains(part), "{error}");
         }
         assert_eq!(explain("h", ExitStatus::from_raw(9), &[]).kind(), ErrorKind::Unreachable);
     }

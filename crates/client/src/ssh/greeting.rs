@@ -120,14 +120,14 @@ impl From<&Error> for ErrorReport {
 }
 
 impl From<ErrorReport> for Error {
-    fn from(told: ErrorReport) -> Self {
-        let retry = if told.retry { Retry::MayHelp } else { Retry::Never };
-        let error = Self::new(ErrorKind::from_code(told.kind), told.message).with_retry(retry);
-        told.places.into_iter().take(Self::MAX_CONTEXT).fold(error, Self::context)
+    fn from(report: ErrorReport) -> Self {
+        let retry = if report.retry { Retry::MayHelp } else { Retry::Never };
+        let error = Self::new(ErrorKind::from_code(report.kind), report.message).with_retry(retry);
+        report.places.into_iter().take(Self::MAX_CONTEXT).fold(error, Self::context)
     }
 }
 
-/// The received bytes: the greeting is taken out and sent to a channel, the frames after it are read.
+/// Stream of the other side: the greeting is removed and sent to a channel; reading returns the frames after it.
 pub(super) struct GreetedStream<R, W> {
     input: R,
     output: W,
@@ -230,16 +230,16 @@ mod tests {
 
     const FINE: &str = "corridor-stdio {\"program\": \"corridor 1\"}\n";
 
-    async fn read(said: &str, piece: usize) -> (Option<Result<Greeting>>, io::Result<Vec<u8>>) {
-        let (tell, told) = oneshot::channel();
+    async fn read(output: &str, piece: usize) -> (Option<Result<Greeting>>, io::Result<Vec<u8>>) {
+        let (sender, greeting) = oneshot::channel();
         let (mut far, near) = tokio::io::duplex(piece);
-        let mut greeted = GreetedStream::new(near, tokio::io::sink(), tell);
-        let said = said.to_owned();
+        let mut greeted = GreetedStream::new(near, tokio::io::sink(), sender);
+        let output = output.to_owned();
         let mut frames = Vec::new();
         let send = async move {
             use tokio::io::AsyncWriteExt;
-            // The reader may have had enough.
-            far.write_all(said.as_bytes()).await.unwrap_or_default();
+            // The reader may have ended with an error.
+            far.write_all(output.as_bytes()).await.unwrap_or_default();
         };
         let receive = async {
             let done = greeted.read_to_end(&mut frames).await;
@@ -247,11 +247,11 @@ mod tests {
             done
         };
         let (done, ()) = tokio::join!(receive, send);
-        (told.await.ok(), done.map(|_| frames))
+        (greeting.await.ok(), done.map(|_| frames))
     }
 
     #[tokio::test]
-    async fn the_greeting_is_found_behind_what_the_login_prints() {
+    async fn the_greeting_is_found_after_the_output_of_the_login() {
         for noise in ["", "\n", "welcome\nto the corridor-stdio {}\n", "no end of line \n"] {
             for piece in [1, 7, 4096] {
                 let (greeting, frames) = read(&format!("{noise}{FINE}frames\nand more"), piece).await;
@@ -262,15 +262,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn something_else_is_an_end_or_an_error() {
-        assert!(read("bash: no\n", 64).await.0.is_none(), "it ended; its exit code says why");
+    async fn other_output_ends_without_a_greeting_or_is_an_error() {
+        assert!(read("bash: no\n", 64).await.0.is_none(), "the stream ended; the exit code has the reason");
         assert!(read("corridor-stdio {]\n", 64).await.0.unwrap().is_err());
         assert!(read(&"noise\n".repeat(60_000), 4096).await.0.unwrap().is_err());
         assert!(read(&"noise".repeat(60_000), 4096).await.0.unwrap().is_err());
     }
 
     #[tokio::test]
-    async fn an_error_of_the_other_side_arrives_whole() {
+    async fn an_error_of_the_other_side_arrives_unchanged() {
         let error = Error::not_found("no such file `x`").context("there").with_retry(Retry::MayHelp);
         let greeting = Greeting {
             program: String::new(),

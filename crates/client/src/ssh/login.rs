@@ -35,9 +35,9 @@ impl SshLogin {
             ClientConfig { window_bytes, welcome_within: LOGIN_TIMEOUT, ..ClientConfig::default() };
         config.capabilities.extend(reach.compression.capabilities());
         let (handle, driver) = receive_limit::connect(link, config)?;
-        let (tell, told) = watch::channel(None);
-        let attending = SshSession { channel, tell, handle: handle.clone(), window_bytes, reach };
-        Ok((Self(told), handle, driver, attending))
+        let (outcome, receiver) = watch::channel(None);
+        let session = SshSession { channel, outcome, handle: handle.clone(), window_bytes, reach };
+        Ok((Self(receiver), handle, driver, session))
     }
 
     /// Waits for the greeting of the other side, which precedes any response.
@@ -47,7 +47,7 @@ impl SshLogin {
 
     /// Returns the outcome; `None` if the login was abandoned.
     async fn outcome(&self) -> Option<Result<Greeting>> {
-        self.0.clone().wait_for(Option::is_some).await.ok().and_then(|told| told.clone())
+        self.0.clone().wait_for(Option::is_some).await.ok().and_then(|greeting| greeting.clone())
     }
 
     /// Returns the reason that the handshake failed, if the connection was lost.
@@ -63,7 +63,7 @@ impl SshLogin {
 /// Keeps an ssh channel open while the connection over it lives.
 pub(crate) struct SshSession {
     channel: SshChannel,
-    tell: watch::Sender<Option<Result<Greeting>>>,
+    outcome: watch::Sender<Option<Result<Greeting>>>,
     handle: ClientHandle,
     window_bytes: u64,
     reach: ConnectOptions,
@@ -77,13 +77,15 @@ impl SshSession {
     ) {
         let greeting = self.channel.greeting().await;
         let direct = greeting.as_ref().ok().and_then(|greeting| greeting.direct.clone());
-        self.tell.send_replace(Some(greeting));
+        self.outcome.send_replace(Some(greeting));
         let directly = async {
             let Some(direct) = direct else { return };
             let address = direct.address;
             match self.directly(direct, take_over).await {
                 Ok(()) => tracing::info!("the direct link to {address} ended"),
-                Err(error) => tracing::info!("no direct link to {address}, all goes through ssh: {error}"),
+                Err(error) => {
+                    tracing::info!("no direct link to {address}, all data pass through ssh: {error}")
+                }
             }
         };
         tokio::join!(self.handle.closed(), directly);
