@@ -48,7 +48,6 @@ mod server;
 pub use carrier::tcp_flow::TcpMonitor;
 pub use carrier::tls::{Fingerprint, Identity, Trust};
 pub use carrier::{Carrier, Link, Received};
-pub use client::in_order::OrderedRequests;
 pub use client::read_sink::{ReadHandle, ReadSink, ReceiveCounts};
 pub use client::read_sinks::SinkRequest;
 pub use client::receive_group::ReceiveGroup;

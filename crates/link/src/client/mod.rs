@@ -1,6 +1,5 @@
 //! Client side for applications: requests as streams of replies.
 
-pub(crate) mod in_order;
 pub(crate) mod read_sink;
 pub(crate) mod read_sinks;
 pub(crate) mod receive_group;

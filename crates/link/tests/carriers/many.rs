@@ -192,36 +192,6 @@ async fn a_thousand_answers_that_arrive_together_wake_their_asker_a_few_times() 
     assert!(polls <= 10, "found {polls} polls");
 }
 
-/// The server ends the operations in reverse order.
-#[tokio::test]
-async fn answers_come_in_the_order_of_asking_where_that_is_wanted() {
-    const MANY: u8 = 100;
-    let (client, connection, _driven) = connected().await;
-    let mut parameters = (0..MANY).map(|n| Bytes::from(vec![n])).collect();
-    let mut ordered = client.request_set().ordered();
-    let asked = ordered.request("echo", &mut parameters, Urgency::of(Priority::NORMAL)).unwrap();
-    connection.hello().await.unwrap();
-    connection.accept();
-    let mut operations = Vec::new();
-    while operations.len() < usize::from(MANY) {
-        operations.push(connection.next().await.unwrap());
-    }
-    let backwards = async {
-        for operation in operations.into_iter().rev() {
-            operation.item(operation.parameters(), Bytes::new()).await.unwrap();
-            operation.answer(Bytes::new(), operation.parameters()).await.unwrap();
-            tokio::task::yield_now().await;
-        }
-    };
-    let mut said = Vec::new();
-    tokio::join!(backwards, async { while ordered.next(&mut said).await {} });
-    let ended: Vec<_> = said.iter().filter(|(_, what)| *what == OpEvent::Done).map(|(op, _)| *op).collect();
-    assert_eq!(ended, asked);
-    let of = |op| said.iter().filter(move |(other, _)| *other == op).count();
-    assert!(asked.iter().all(|op| of(*op) == 4), "two items, the bulk of one, the end");
-    assert!(said.is_sorted_by_key(|(op, _)| *op), "nothing comes before its turn");
-}
-
 /// Reads many streams in the order of the requests: the first is answered last, after all others.
 #[tokio::test(start_paused = true)]
 async fn streams_may_be_taken_in_the_order_of_asking_when_the_first_is_answered_last() {
