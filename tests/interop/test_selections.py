@@ -134,7 +134,7 @@ def test_strings_label_the_rows_of_a_table(home, tmp_path):
     assert done.returncode == 0, done.stderr
     assert out.read_text(encoding="utf-8").splitlines() == ["station,v", "Zürich,2.5", '"a,b",1.5', "Bern,0.5"]
     done = corridor(home, "get", source, "v(station=1)", "-o", str(out))
-    assert done.returncode in (2, 3) and "found texts; pick by index" in done.stderr
+    assert done.returncode in (2, 3) and "found texts; select by index" in done.stderr
     done = corridor(home, "get", source, "names", "-o", str(out))
     assert done.returncode == 0, done.stderr
     assert len(out.read_text().splitlines()) == 40001

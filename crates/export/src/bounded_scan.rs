@@ -81,13 +81,13 @@ impl Scan {
         self.dataset.array(self.array)
     }
 
-    /// The selection.
+    /// Returns the selection.
     #[must_use]
     pub fn selection(&self) -> &Selection {
         &self.selection
     }
 
-    /// Number of elements in the selection, saturating.
+    /// Returns the number of elements in the selection, saturating.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.selection.len().unwrap_or(u64::MAX)
@@ -156,8 +156,8 @@ impl Scan {
         Ok(ScanPart { start, selection, bytes: target.into_vec()? })
     }
 
-    /// Calls `add` with every part in order, and the total so far. `on_part` is called with the number of elements
-    /// read.
+    /// Calls `add` with the total so far and each part, in order; returns the total. Calls `on_part` after each part
+    /// with the number of elements read so far.
     ///
     /// # Errors
     /// The errors of the source, or of `add`.
@@ -184,7 +184,7 @@ impl Scan {
             };
             total = tokio::task::spawn_blocking(work)
                 .await
-                .map_err(|e| Error::internal(format!("computing ended early: {e}")))??;
+                .map_err(|e| Error::internal(format!("the computation of a part panicked: {e}")))??;
             on_part(done);
         }
         Ok(total)

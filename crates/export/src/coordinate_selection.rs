@@ -36,7 +36,8 @@ fn is_value(text: &str) -> bool {
 }
 
 impl CoordinateIndexer {
-    /// Times of day contain colons too: the separator is the colon with valid values on both sides.
+    /// Parses a value or a range. Times of day contain colons too: the separator is the colon with valid values on both
+    /// sides.
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if is_value(text) {
@@ -64,7 +65,7 @@ impl CoordinateSelection {
         for part in text.split(',').filter(|part| !part.trim().is_empty()) {
             let bad = || {
                 Error::invalid(format!(
-                    "expected an axis and what to take of it, such as `lat=40:60`, `lev=500` or `time=2001-03-01:2001-03-31`, found `{}`",
+                    "expected an axis and its values, such as `lat=40:60`, `lev=500` or `time=2001-03-01:2001-03-31`, found `{}`",
                     part.trim()
                 ))
             };
@@ -79,12 +80,12 @@ impl CoordinateSelection {
         Ok(Self(wanted))
     }
 
-    /// Converts it to a selection by index, for an array at full resolution; returns warnings for ranges that extend
-    /// beyond the samples. Reads coordinates that the description lacks.
+    /// Converts the selection to one by index, for an array at full resolution; returns warnings for ranges that extend
+    /// beyond the samples, too. Reads coordinates that the description lacks.
     ///
     /// # Errors
     /// `NotFound` for axes that do not exist, `Invalid` for values outside of them; the errors of the source.
-    pub async fn located(
+    pub async fn to_indexing(
         &self,
         source: &Arc<dyn Source>,
         dataset: &Dataset,
@@ -103,7 +104,7 @@ impl CoordinateSelection {
             })?;
             if text_array(dataset, array, number).is_some() {
                 return Err(Error::invalid(format!(
-                    "expected numbers as coordinates of axis `{name}` of array `{}`, found texts; pick by index",
+                    "expected numbers as coordinates of axis `{name}` of array `{}`, found texts; select by index",
                     array.name
                 )));
             }
@@ -133,7 +134,7 @@ pub(crate) fn coordinate_array<'a>(
     axis: usize,
 ) -> Option<(u32, &'a ArrayInfo)> {
     let size = *array.shape().get(axis)?;
-    named_as(dataset, array, axis, |other| other.meaning != Meaning::Text && other.shape() == [size])
+    array_named_as(dataset, array, axis, |other| other.meaning != Meaning::Text && other.shape() == [size])
 }
 
 /// Returns the array with texts instead of an axis's coordinates, one text or one character for each sample.
@@ -147,13 +148,13 @@ pub(crate) fn text_array<'a>(
     if has_numbers || coordinate_array(dataset, array, axis).is_some() {
         return None;
     }
-    named_as(dataset, array, axis, |other| {
+    array_named_as(dataset, array, axis, |other| {
         other.meaning == Meaning::Text && (other.shape() == size || other.text_shape() == Some(&size[..]))
     })
 }
 
-/// Returns the innermost array with an axis's name that fits, in the group of `array` or above.
-fn named_as<'a>(
+/// Returns the innermost array with the name of an axis that satisfies `fits`, in the group of `array` or above.
+fn array_named_as<'a>(
     dataset: &'a Dataset,
     array: &ArrayInfo,
     axis: usize,
@@ -161,13 +162,13 @@ fn named_as<'a>(
 ) -> Option<(u32, &'a ArrayInfo)> {
     let own = &array.axes.get(axis)?.name;
     let group = array.name.rsplit_once('/').map_or("", |(group, _)| group);
-    let is_it = |other: &ArrayInfo| last(&other.name) == last(own) && fits(other);
+    let is_match = |other: &ArrayInfo| last(&other.name) == last(own) && fits(other);
     let depth = |other: &ArrayInfo| other.name.rsplit_once('/').map_or("", |(group, _)| group).len();
     let is_above = |other: &ArrayInfo| {
         let above = other.name.rsplit_once('/').map_or("", |(group, _)| group);
         above.is_empty() || group == above || group.starts_with(&format!("{above}/"))
     };
-    let all = (0u32..).zip(&dataset.arrays).filter(|(_, other)| is_it(other) && is_above(other));
+    let all = (0u32..).zip(&dataset.arrays).filter(|(_, other)| is_match(other) && is_above(other));
     all.max_by_key(|(_, other)| depth(other))
 }
 
@@ -190,6 +191,8 @@ impl AxisCoordinates {
         Self { values, time, obstacle, units }
     }
 
+    /// Returns the coordinates of an axis; reads them if the description lacks them.
+    ///
     /// # Errors
     /// The errors of reading; `TooLarge` for too many coordinates.
     pub(crate) async fn of(
@@ -210,7 +213,7 @@ impl AxisCoordinates {
             stored.and_then(|(_, array)| text(array, "calendar")).or_else(|| text(array, "calendar"));
         if size > MAX_READ {
             return Err(Error::too_large(format!(
-                "expected at most {MAX_READ} coordinates along `{}`, found {size}; pick by index",
+                "expected at most {MAX_READ} coordinates along `{}`, found {size}; select by index",
                 about.name
             )));
         }
@@ -245,7 +248,7 @@ impl AxisCoordinates {
         }
     }
 
-    /// Converts a value to a moment, if it is a time.
+    /// Converts a coordinate to a moment, a number by which times can be compared; other coordinates are unchanged.
     fn moment(&self, value: f64) -> f64 {
         self.time.map_or(value, |time| time.moment(value))
     }
@@ -256,7 +259,7 @@ impl AxisCoordinates {
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
     }
 
-    /// Returns the range of the coordinates, for error messages.
+    /// Formats the range of the coordinates, for error messages.
     fn span(&self) -> String {
         let (low, high) = self.extent();
         let units = if self.time.is_some() || self.units.is_empty() {
@@ -292,7 +295,7 @@ impl AxisCoordinates {
         let falls = moments.windows(2).all(|pair| pair[0] >= pair[1]);
         if !rises && !falls && moments.len() > 1 {
             return Err(Error::invalid(
-                "expected coordinates that rise or fall along the axis, found others: pick by index",
+                "expected coordinates that rise or fall along the axis, found others; select by index",
             ));
         }
         let from = from.map(|text| self.ends_of(text)).transpose()?;
@@ -303,7 +306,7 @@ impl AxisCoordinates {
         {
             return Err(Error::invalid(format!(
                 "expected a range of longitudes from west to east, found one that crosses the end of the axis; select its two \
-                 parts one by one; {}",
+                 parts separately; {}",
                 self.span()
             )));
         }
@@ -326,8 +329,8 @@ impl AxisCoordinates {
         Ok(IndexEntry::Slice { start: index(start), stop: index(stop), step: 1 })
     }
 
-    /// Returns the lowest and the highest moment that the samples represent. Half a step beyond an outermost sample
-    /// belongs to it: half of the distance to the next one.
+    /// Returns the lowest and the highest moment that the samples represent. An outermost sample represents the
+    /// interval that extends outwards by half of its distance to the next sample.
     fn reach(&self) -> Option<(f64, f64)> {
         let moments = self.values.iter().map(|&value| self.moment(value));
         let mut sorted: Vec<f64> = moments.filter(|moment| moment.is_finite()).collect();
@@ -338,7 +341,8 @@ impl AxisCoordinates {
         Some((low - below, high + above))
     }
 
-    /// Names the ends of a range that lie beyond the samples. Not for a single sample, whose extent is unknown.
+    /// Returns a warning with the ends of a range that lie beyond the samples; `None` for a single sample, whose extent
+    /// is unknown.
     fn beyond(&self, wanted: &CoordinateIndexer) -> Option<String> {
         let CoordinateIndexer::Range(from, to) = wanted else { return None };
         let (low, high) = self.reach().filter(|_| self.values.len() > 1)?;
@@ -355,7 +359,7 @@ impl AxisCoordinates {
         let (low, high) = self.ends_of(text)?;
         let is_in = |&(_, &value): &(usize, &f64)| (low..=high).contains(&time.moment(value));
         let found: Vec<usize> = self.values.iter().enumerate().filter(is_in).map(|(at, _)| at).collect();
-        let index = |at: usize| i64::try_from(at).map_err(|_| Error::internal("an index beyond all"));
+        let index = |at: usize| i64::try_from(at).map_err(|_| Error::internal("an index of 2^63 or more"));
         match found[..] {
             [] => Err(self.none_in(text, (low, high))),
             [one] if date.precision >= time.precision(&self.values) => Ok(IndexEntry::At(index(one)?)),
@@ -364,7 +368,7 @@ impl AxisCoordinates {
                 let step = found.get(1).map_or(1, |next| next - first);
                 if found.windows(2).any(|pair| pair[1] - pair[0] != step) {
                     return Err(Error::invalid(format!(
-                        "expected the samples of `{text}` beside each other, found them scattered along the axis: pick by index"
+                        "expected the samples of `{text}` at regular distances, found them scattered along the axis; select by index"
                     )));
                 }
                 let (start, stop) = (Some(index(first)?), Some(index(last + 1)?));
@@ -398,7 +402,7 @@ impl AxisCoordinates {
         if self.reach().is_none_or(|(low, high)| !(low..=high).contains(&wanted)) {
             return Err(Error::invalid(format!("`{text}` lies outside of the samples; {}", self.span())));
         }
-        i64::try_from(at).map(IndexEntry::At).map_err(|_| Error::internal("an index beyond all"))
+        i64::try_from(at).map(IndexEntry::At).map_err(|_| Error::internal("an index of 2^63 or more"))
     }
 }
 
@@ -425,7 +429,7 @@ mod tests {
     }
 
     fn picked(scale: &AxisCoordinates, text: &str) -> String {
-        let wanted = CoordinateIndexer::parse(text).unwrap_or_else(|| panic!("`{text}` is read"));
+        let wanted = CoordinateIndexer::parse(text).unwrap_or_else(|| panic!("`{text}` is not parsed"));
         match scale.find(&wanted) {
             Ok(IndexEntry::At(at)) => format!("{at}"),
             Ok(IndexEntry::Slice { start, stop, .. }) => format!("{}:{}", start.unwrap(), stop.unwrap()),
@@ -435,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_ends_of_an_uneven_axis_half_of_its_own_step_is_near() {
+    fn outermost_samples_extend_by_half_of_their_own_step() {
         let levels = scale(&[100_000.0, 85_000.0, 1_000.0, 500.0], "Pa", "");
         assert_eq!(picked(&levels, "260"), "3");
         assert_eq!(picked(&levels, "107000"), "0");
@@ -448,25 +452,25 @@ mod tests {
     }
 
     #[test]
-    fn ranges_that_reach_beyond_the_samples_are_said() {
+    fn ranges_that_extend_beyond_the_samples_cause_warnings() {
         let beyond =
             |scale: &AxisCoordinates, text: &str| scale.beyond(&CoordinateIndexer::parse(text).unwrap());
         let around: Vec<f64> = (0..72).map(|n| 5.0 * f64::from(n)).collect();
         let lon = scale(&around, "degrees_east", "");
-        let said = beyond(&lon, "-20:20").unwrap();
-        assert_eq!(said, "`-20` lies outside of the samples; they go from 0 to 355 degrees_east");
+        let warning = beyond(&lon, "-20:20").unwrap();
+        assert_eq!(warning, "`-20` lies outside of the samples; they go from 0 to 355 degrees_east");
         assert!(beyond(&lon, "-180:400").unwrap().starts_with("`-180` and `400` lie outside"));
         for inside in ["0:355", "-2.5:357.5", ":20", "10:", "-20"] {
             assert_eq!(beyond(&lon, inside), None, "{inside}");
         }
         assert_eq!(beyond(&scale(&[5.0], "m", ""), "0:10"), None, "one sample");
         let daily = scale(&[0.0, 1.0, 2.0], "days since 2001-01-30", "");
-        assert_eq!(beyond(&daily, "2001-01:2001-02"), None, "months of which a part is there");
+        assert_eq!(beyond(&daily, "2001-01:2001-02"), None, "months with samples in a part of them");
         assert!(beyond(&daily, "2001-01-30:2001-03").unwrap().starts_with("`2001-03` lies outside"));
     }
 
     #[test]
-    fn longitudes_go_from_west_to_east() {
+    fn ranges_of_longitudes_are_from_west_to_east() {
         let around: Vec<f64> = (0..72).map(|n| 5.0 * f64::from(n)).collect();
         assert!(picked(&scale(&around, "degrees_east", ""), "350:10").contains("two parts"));
         assert_eq!(picked(&scale(&around, "degrees_east", ""), "10:20"), "2:5");
@@ -474,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_found_as_xarray_finds_them() {
+    fn numbers_select_the_same_samples_as_in_xarray() {
         let lat = scale(&[-60.0, -30.0, 0.0, 30.0, 60.0], "degrees_north", "");
         for (text, expected) in [
             ("-30:30", "1:4"),
@@ -509,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_stand_for_all_that_begins_with_them() {
+    fn dates_select_all_samples_in_their_interval() {
         let days: Vec<f64> = (0..730).map(f64::from).collect();
         let daily = scale(&days, "days since 2001-01-01", "noleap");
         for (text, expected) in [
@@ -539,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_never_another_one() {
+    fn a_date_without_a_sample_selects_no_other_date() {
         let gap = scale(&[0.0, 1.0, 2.0, 12.0], "days since 2020-01-01", "");
         assert_eq!(picked(&gap, "2020-01-03"), "2");
         let none = "no sample lies in `2020-01-04`, the nearest are 2020-01-03 and 2020-01-13";
@@ -567,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_no_numbers_along_an_axis() {
+    fn arrays_of_texts_are_not_numeric_coordinates() {
         for shape in [&[3][..], &[3, 5][..]] {
             let mut data = one_array("<f4".parse().unwrap(), &[3], &[3]);
             let mut names = one_array("|u1".parse().unwrap(), shape, shape).arrays.remove(0);
@@ -581,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_quoted() {
+    fn malformed_selections_are_refused() {
         assert!(CoordinateSelection::parse("time=2001-03-01:2001-03-31, lat=40:60, lev=500").is_ok());
         assert_eq!(CoordinateSelection::parse("").unwrap(), CoordinateSelection(Vec::new()));
         for text in ["lat", "lat=", "=4", "lat=a:b", "lat=1,lat=2", "lat=1:2:3"] {

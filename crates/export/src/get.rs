@@ -16,7 +16,7 @@ use crate::coordinate_selection;
 use crate::output::coordinates::{CoordinateArray, CopiedArray};
 use crate::output::flat::FlatOutput;
 use crate::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
-use crate::output::{ArrayHeader, FileKind, csv, hdf5, meant_attributes, netcdf, npy, scale_and_offset};
+use crate::output::{ArrayHeader, FileKind, csv, hdf5, netcdf, normalized_attributes, npy, scale_and_offset};
 use crate::read_slabs::{ReadSlab, slabs};
 use crate::selection_text::ArraySelection;
 
@@ -35,7 +35,7 @@ const MAX_SLAB_BYTES: u64 = 32 << 20;
 const MIN_SLAB_BYTES: u64 = 1 << 20;
 
 /// Attributes that define how stored values are decoded (CF).
-const RECIPE: &[&str] = &[
+const DECODING_ATTRIBUTES: &[&str] = &[
     "scale_factor",
     "add_offset",
     "_FillValue",
@@ -102,9 +102,9 @@ pub async fn get(
     let dataset = source.describe().await?;
     let (mut selections, mut warnings) = (Vec::with_capacity(request.selections.len()), Vec::new());
     for selection in &request.selections {
-        let (selection, about) = selection.located(&source, &dataset, request.level).await?;
+        let (selection, found) = selection.with_indexing(&source, &dataset, request.level).await?;
         selections.push(selection);
-        warnings.extend(about);
+        warnings.extend(found);
     }
     let request = &GetRequest { selections, ..request.clone() };
     let copies = plan_all(&dataset, request, kind)?;
@@ -142,7 +142,7 @@ pub async fn get(
             let (sink, source) = (Arc::clone(&sink), Arc::clone(&source));
             async move { copy.one_slab(source, slab, sink).await }
         })
-        .buffer_unordered(usize::try_from(under_way(request.memory_bytes)).unwrap_or(1));
+        .buffer_unordered(usize::try_from(slabs_in_flight(request.memory_bytes)).unwrap_or(1));
     while let Some(bytes) = slabs.try_next().await? {
         done_bytes += bytes;
         on_progress(CopyProgress { done_bytes, total_bytes });
@@ -153,17 +153,17 @@ pub async fn get(
         let what = "the data changed while they were copied; copy them again";
         return Err(Error::new(ErrorKind::Stale, what));
     }
-    let sink = Arc::into_inner(sink).ok_or_else(|| Error::internal("a slab outlived its copy"))?;
+    let sink = Arc::into_inner(sink).ok_or_else(|| Error::internal("a slab is still being written"))?;
     sink.finish()?;
     Ok(report)
 }
 
 /// Returns the number of slabs read concurrently, within this memory.
-fn under_way(memory_bytes: u64) -> u64 {
+fn slabs_in_flight(memory_bytes: u64) -> u64 {
     (memory_bytes / (2 * USUAL_SLAB_BYTES)).clamp(MIN_SLABS_IN_FLIGHT, MAX_SLABS_IN_FLIGHT)
 }
 
-/// Plans the copy of every selection with its offset in the file.
+/// Plans the copy of every selection, with its offset in the file.
 fn plan_all(dataset: &Dataset, request: &GetRequest, kind: FileKind) -> Result<Vec<Arc<ArrayCopy>>> {
     let count = request.selections.len();
     if count > MAX_SELECTIONS || (count > 1 && kind != FileKind::Raw) {
@@ -179,6 +179,7 @@ fn plan_all(dataset: &Dataset, request: &GetRequest, kind: FileKind) -> Result<V
     Ok(copies)
 }
 
+/// Returns the byte offset after the last copy in the data of the file.
 fn end_of(copies: &[Arc<ArrayCopy>]) -> Result<u64> {
     let Some(last) = copies.last() else { return Ok(0) };
     let too_large = || Error::too_large("the selections have 2^64 bytes or more");
@@ -380,7 +381,7 @@ impl ArrayCopy {
             FileKind::Raw => Vec::new(),
             FileKind::Npy => npy::header(&self.written)?,
             FileKind::NetCdf => netcdf::header(&self.written, &self.variables(scales))?,
-            FileKind::Csv => return Err(Error::internal("a table is written at once")),
+            FileKind::Csv => return Err(Error::internal("a table is not written in slabs")),
             FileKind::Hdf5 => {
                 let begin = |path: &Path| hdf5::begin(path, &self.written);
                 return FlatOutput::create_by(&request.output, total, begin).map(SlabSink::Flat);
@@ -413,7 +414,7 @@ impl ArrayCopy {
     /// Returns the parts to read, lazily: along the chunks of the array for a flat file, along the file's chunks for a
     /// chunked one.
     fn parts(&self, sink: &SlabSink, memory_bytes: u64) -> Box<dyn Iterator<Item = ReadSlab> + Send> {
-        let each = memory_bytes / (2 * under_way(memory_bytes));
+        let each = memory_bytes / (2 * slabs_in_flight(memory_bytes));
         let item = self.array.dtype.size_bytes().max(self.written.dtype.size_bytes());
         let chunk_bytes = self.grain.iter().flatten().fold(item as u64, |n, &v| n.saturating_mul(v));
         let usual = if self.grain.is_some() { chunk_bytes } else { 0 };
@@ -498,6 +499,7 @@ impl ArrayCopy {
         Ok(bytes)
     }
 
+    /// Returns the values of the axes that are kept.
     fn kept(&self, per_axis: &[u64]) -> Vec<u64> {
         per_axis.iter().zip(&self.resolved.dropped).filter(|(_, d)| !**d).map(|(&v, _)| v).collect()
     }
@@ -513,7 +515,7 @@ fn mirrored(start: &[u64], shape: &[u64], whole: &[u64], reversed: &[bool]) -> V
 
 /// Returns the attributes of the array for the file: units, and for stored values the attributes for decoding.
 pub(crate) fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
-    let mut all = meant_attributes(array);
+    let mut all = normalized_attributes(array);
     if !array.units.is_empty() {
         all.insert("units".to_owned(), Attribute::Text(array.units.clone()));
     }
@@ -523,7 +525,7 @@ pub(crate) fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
     }
     if is_decoded {
         // Otherwise readers of the file would decode the values again.
-        all.retain(|name, _| !RECIPE.contains(&name.as_str()));
+        all.retain(|name, _| !DECODING_ATTRIBUTES.contains(&name.as_str()));
         return all;
     }
     for (name, value) in scale_and_offset(decoding) {

@@ -37,19 +37,19 @@ fn slice_field(slice: &Value, number: u32, array: &ArrayInfo, drawn: &Regridded)
     ];
     let name = slice["axis"].as_str().unwrap_or_default();
     let own = array.axes.iter().find(|axis| axis.name == name);
-    let is_meant = |&(letter, kind, _): &(&str, AxisKind, SpaceAxis)| match own {
+    let is_named = |&(letter, kind, _): &(&str, AxisKind, SpaceAxis)| match own {
         Some(own) if own.kind.is_spatial() => own.kind == kind,
         _ => letter == name,
     };
-    let (_, kind, axis) = AXES.into_iter().find(is_meant).ok_or_else(|| {
+    let (_, kind, axis) = AXES.into_iter().find(is_named).ok_or_else(|| {
         let names: Vec<&str> =
             array.axes.iter().filter(|a| a.kind.is_spatial()).map(|a| a.name.as_str()).collect();
         Error::invalid(format!(
             "expected a slice across x, y or z, or one of the axes {names:?}, found `{name}`"
         ))
     })?;
-    let share = slice["at"].as_str().and_then(|text| text.strip_suffix('%')?.parse::<f64>().ok());
-    let at = match (share, slice["at"].as_f64()) {
+    let percent = slice["at"].as_str().and_then(|text| text.strip_suffix('%')?.parse::<f64>().ok());
+    let at = match (percent, slice["at"].as_f64()) {
         (Some(percent), _) => json!(percent / 100.0 * axis.size_in(array).saturating_sub(1) as f64),
         (None, Some(index)) => match array.axes.iter().position(|axis| axis.kind == kind) {
             Some(axis) => json!(drawn.voxel_of(number, axis, index)?),
@@ -170,7 +170,7 @@ fn fields(
     if let Some(by) = asked.get("color_by") {
         fields.insert("color_by".into(), color_by_field(by, asked, view)?);
     }
-    if !fields.contains_key("mode") && request.view.is_none() && !is_volume_meant(asked) {
+    if !fields.contains_key("mode") && request.view.is_none() && !draws_volume(asked) {
         fields.insert("mode".into(), json!(Mode::Surfaces));
     }
     let is_pair = asked.get("stereo").is_some() || view.stereo.is_some();
@@ -190,10 +190,8 @@ fn check_fits(asked: &ViewRequest, view: &View, dataset: &Dataset) -> Result<()>
     if let Some(time) = asked.get("time") {
         let (_, array) = dataset.find(&view.array)?;
         if array.time_axis().is_none() {
-            let what = format!(
-                "expected no time step for `{}`, which has no axis of time, found {time}",
-                array.name
-            );
+            let what =
+                format!("expected no time step for `{}`, which has no time axis, found {time}", array.name);
             return Err(Error::invalid(what));
         }
     }
@@ -201,7 +199,7 @@ fn check_fits(asked: &ViewRequest, view: &View, dataset: &Dataset) -> Result<()>
         let (_, array) = dataset.find(&view.array)?;
         if dataset.grids_of(array).is_none() {
             return Err(Error::not_found(format!(
-                "expected a field of an adaptive mesh to draw the grids of, found `{}`, which has none",
+                "expected an array of an adaptive mesh, whose grids can be drawn, found `{}`, which has none",
                 array.name
             )));
         }
@@ -209,9 +207,10 @@ fn check_fits(asked: &ViewRequest, view: &View, dataset: &Dataset) -> Result<()>
     Ok(())
 }
 
-/// Returns whether the volume is to be drawn besides isosurfaces and slices, if that is not stated. Slices need a
-/// transfer function, so that its presence implies nothing about the volume; nor does a map for another array's values.
-fn is_volume_meant(asked: &ViewRequest) -> bool {
+/// Returns whether the volume is drawn in addition to isosurfaces and slices, if the request does not state it. Slices
+/// need a transfer function, so its presence implies nothing about the volume; nor does a map for another array's
+/// values.
+fn draws_volume(asked: &ViewRequest) -> bool {
     let is_asked =
         |name: &str| asked.get(name).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
     let has_map_alone = asked.get("color_by").is_some() && asked.text("transfer").is_some();
@@ -224,7 +223,7 @@ fn color_by_field(by: &Value, asked: &ViewRequest, view: &View) -> Result<Value>
     let map = by.get("map").filter(|map| !map.is_null());
     if let Some((map, other)) = map.zip(asked.text("transfer")) {
         return Err(Error::invalid(format!(
-            "expected one map for the colors by an array, found {map} with them and `{other}` as the transfer function"
+            "expected one color map for the colors by an array, found {map} in `color_by` and `{other}` as the transfer function"
         )));
     }
     let mut by = by.clone();

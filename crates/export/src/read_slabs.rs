@@ -2,8 +2,8 @@
 //!
 //! Slabs follow the grid of stored chunks of the level that is read: each chunk belongs to one slab, and so is decoded
 //! once. A chunk that exceeds the maximum size of a slab is split into consecutive slabs. Without chunks, slabs are the
-//! longest runs of the C-order result that fit. All is lazy: a selection of 2^60 elements costs nothing until its slabs
-//! are read.
+//! longest runs of the C-order result that fit. Slabs are computed lazily, so a selection of 2^60 elements takes no
+//! memory.
 
 use array::{AxisRange, Selection};
 use wire::ops::Rows;
@@ -19,7 +19,8 @@ pub struct ReadSlab {
 
 /// Returns the slabs of a selection, of at most `max_bytes` each (but at least one element), in C order of the grid.
 ///
-/// `grain`: the box that is decoded whole, per axis, of the level that is read; see [`array::Level::grain`].
+/// `grain` is the box that is decoded as a whole, in elements per axis, of the level that is read; see
+/// [`array::Level::grain`].
 pub fn slabs(
     selection: &Selection,
     item_bytes: usize,
@@ -54,8 +55,8 @@ impl ReadSlab {
         self
     }
 
-    /// Returns the byte ranges of the slab in the C-order result of `shape`: the length of one, and where they begin.
-    /// They are the slab's own elements, split into equal runs.
+    /// Returns the byte ranges of the slab in the C-order result of `shape`: the length of each, and their offsets.
+    /// They split the elements of the slab, in order, into equal runs.
     pub fn stretches(&self, shape: &[u64], item_bytes: usize) -> (u64, Rows) {
         Rows::of_box(&self.start, &self.selection.shape(), shape, item_bytes)
     }
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn without_chunks_they_are_stretches_in_order() {
+    fn slabs_without_chunks_are_consecutive_runs() {
         assert_eq!(texts("", &[4, 3], None, 100), ["0:4, 0:3"]);
         assert_eq!(texts("", &[4, 3], None, 12), ["0:2, 0:3", "2:4, 0:3"]);
         assert_eq!(texts("", &[2, 3], None, 4), ["0:1, 0:2", "0:1, 2:3", "1:2, 0:2", "1:2, 2:3"]);
@@ -177,33 +178,33 @@ mod tests {
         assert_eq!(texts("", &[], None, 1), [""]);
         assert!(texts("0:0", &[5], None, 1).is_empty());
         for slab in slabs(&Selection::all(&[9, 8, 7]), 2, None, 40) {
-            assert_eq!(slab.stretches(&[9, 8, 7], 2).1.count(), 1, "{slab:?} is one stretch");
+            assert_eq!(slab.stretches(&[9, 8, 7], 2).1.count(), 1, "{slab:?} is one run");
         }
     }
 
     #[test]
-    fn they_end_at_borders_of_chunks() {
+    fn slabs_end_at_borders_of_chunks() {
         assert_eq!(texts("1:", &[10, 1], Some(&[4, 1]), 10), ["1:4, 0:1", "4:8, 0:1", "8:10, 0:1"]);
         assert_eq!(texts("::3", &[12], Some(&[4]), 4), ["0:4:3", "6:7:3", "9:10:3"]);
         assert_eq!(texts("", &[4, 8], Some(&[2, 2]), 16), ["0:2, 0:4", "0:2, 4:8", "2:4, 0:4", "2:4, 4:8"]);
     }
 
     #[test]
-    fn the_slabs_of_a_large_chunk_come_one_after_another() {
+    fn the_slabs_of_a_large_chunk_are_consecutive() {
         assert_eq!(texts("", &[10], Some(&[100]), 8), ["0:4", "4:8", "8:10"]);
         let parts = ["0:1, 0:2", "1:2, 0:2", "0:1, 2:4", "1:2, 2:4"];
         assert_eq!(texts("", &[2, 4], Some(&[2, 2]), 4), parts);
     }
 
     #[test]
-    fn parts_of_a_slab_stand_in_the_same_result() {
+    fn parts_of_a_slab_have_positions_in_its_result() {
         let shape = [6, 6];
         let slab = slabs(&Selection::all(&shape), 1, Some(&[3, 3]), 9).nth(3).unwrap();
         let places = slab.parts(1, Some(&[3, 3]), 3).flat_map(|part| part.stretches(&shape, 1).1);
         assert_eq!(places.collect::<Vec<_>>(), [21, 27, 33]);
     }
 
-    /// Slabs per chunk.
+    /// Returns the number of slabs that touch each chunk.
     fn touched(text: &str, shape: &[u64], grain: &[u64], max_bytes: u64) -> BTreeMap<Vec<u64>, usize> {
         let selection = Selection::parse(text, shape).unwrap();
         let mut chunks = BTreeMap::new();
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_enormous_selection_costs_nothing() {
+    fn slabs_of_a_very_large_selection_are_computed_lazily() {
         let selection = Selection::all(&[1 << 20, 1 << 20, 1 << 20]);
         let mut all = slabs(&selection, 1, None, 1 << 22);
         assert_eq!(all.next().unwrap().selection.to_string(), "0:1, 0:4, 0:1048576");

@@ -60,21 +60,22 @@ impl ArraySelection {
     /// # Errors
     /// As [`ArraySelection::parse`], naming the line.
     pub fn parse_lines(text: &str) -> Result<Vec<Self>> {
-        let is_pick = |line: &str| !line.is_empty() && !line.starts_with('#');
-        let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| is_pick(line));
+        let is_selection = |line: &str| !line.is_empty() && !line.starts_with('#');
+        let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| is_selection(line));
         lines
             .map(|(number, line)| match Self::parse(line) {
-                Ok(pick) => Ok(Self { line: Some(number), ..pick }),
+                Ok(selection) => Ok(Self { line: Some(number), ..selection }),
                 Err(error) => Err(error.context(format!("line {number}"))),
             })
             .collect()
     }
 
-    /// Converts a selection by coordinates to one by index, at full resolution, with warnings; others stay as they are.
+    /// Converts a selection by coordinates to one by index, at full resolution; returns warnings, too. A selection by
+    /// index is returned unchanged.
     ///
     /// # Errors
-    /// The errors of [`CoordinateSelection::located`]; `Invalid` for another level.
-    pub async fn located(
+    /// The errors of [`CoordinateSelection::to_indexing`]; `Invalid` for another level.
+    pub async fn with_indexing(
         &self,
         source: &Arc<dyn Source>,
         dataset: &Dataset,
@@ -83,12 +84,12 @@ impl ArraySelection {
         let Some(by_coordinate) = &self.by_coordinate else { return Ok((self.clone(), Vec::new())) };
         if level > 0 {
             return Err(Error::invalid(
-                "expected level 0 for a selection by coordinates; pick by index on others",
+                "expected level 0 for a selection by coordinates; select by index on other levels",
             ));
         }
         let (_, array) = self.array_of(dataset).map_err(|error| self.at_line(error))?;
-        let located = by_coordinate.located(source, dataset, array).await;
-        let (indexing, warnings) = located.map_err(|error| self.at_line(error))?;
+        let found = by_coordinate.to_indexing(source, dataset, array).await;
+        let (indexing, warnings) = found.map_err(|error| self.at_line(error))?;
         Ok((Self { indexing, by_coordinate: None, ..self.clone() }, warnings))
     }
 
@@ -99,7 +100,8 @@ impl ArraySelection {
         }
     }
 
-    /// Applies it to a level of a data set's array.
+    /// Resolves the selection for a level of an array of the data set; returns the array's number and description, and
+    /// the selection.
     ///
     /// # Errors
     /// `NotFound` for the array (listing the existing ones), `Invalid` for indices outside, and if no array is named
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_picks() {
+    fn selections_are_parsed() {
         check("u[0:4, ::2]", "u | 0:4, 0:7:2");
         check("grid/rho", "grid/rho | 0:8, 0:8");
         check("[3]", " | 3:4, 0:8");
@@ -165,25 +167,25 @@ mod tests {
         check(" 'end ' [1]", "end  | 1:2, 0:8");
         check("x [1]", "x | 1:2, 0:8");
         check("mass (total)", "mass (total) | 0:8, 0:8");
-        let pick = ArraySelection::parse("g/tas(time=2001-03:2001-04, lat=5)").unwrap();
-        assert_eq!((pick.array.as_str(), pick.by_coordinate.is_some()), ("g/tas", true));
-        let pick = ArraySelection::parse("'a (b)'(x=1)").unwrap();
-        assert_eq!((pick.array.as_str(), pick.by_coordinate.is_some()), ("a (b)", true));
+        let found = ArraySelection::parse("g/tas(time=2001-03:2001-04, lat=5)").unwrap();
+        assert_eq!((found.array.as_str(), found.by_coordinate.is_some()), ("g/tas", true));
+        let found = ArraySelection::parse("'a (b)'(x=1)").unwrap();
+        assert_eq!((found.array.as_str(), found.by_coordinate.is_some()), ("a (b)", true));
         assert!(ArraySelection::parse("(x=1)").unwrap().array.is_empty());
         check("", " | 0:8, 0:8");
     }
 
     #[test]
     fn a_list_has_blank_lines_and_comments_and_errors_name_the_line() {
-        let picks = ArraySelection::parse_lines("# all of it\n\n u[0]\n  # and more\nv\n").unwrap();
-        let found: Vec<_> = picks.iter().map(|p| (p.array.as_str(), p.line)).collect();
+        let list = ArraySelection::parse_lines("# a comment\n\n u[0]\n  # another one\nv\n").unwrap();
+        let found: Vec<_> = list.iter().map(|p| (p.array.as_str(), p.line)).collect();
         assert_eq!(found, [("u", Some(3)), ("v", Some(5))]);
         let error = ArraySelection::parse_lines("u\n\nu[a]").unwrap_err().to_string();
         assert!(error.starts_with("line 3: "), "{error}");
     }
 
     #[test]
-    fn refuses_what_is_no_pick() {
+    fn malformed_selections_are_refused() {
         for text in ["u[0:4", "u]", "u[a]", "\"u[1]", "u[0]x"] {
             check(text, "2");
         }

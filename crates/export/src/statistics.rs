@@ -8,7 +8,7 @@ use wire::ops::{StatsAnswer, StatsHistogram, StatsParameters};
 
 use crate::bounded_scan::{MAX_PART_BYTES, PARTS_IN_MEMORY, Scan, ScanPart};
 
-/// Maximum memory that makes the computation faster, in bytes.
+/// Memory beyond which the computation does not become faster, in bytes.
 pub const MAX_MEMORY_BYTES: u64 = PARTS_IN_MEMORY * MAX_PART_BYTES;
 
 /// Computes the statistics of the elements that `request` names, in `memory_bytes` of memory.

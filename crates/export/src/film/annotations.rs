@@ -30,8 +30,11 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
         color: grid_color(level, array.levels.len()),
         text: format!("grids of level {level}"),
     };
-    let surfaces: Vec<LegendKey> =
-        view.surfaces.iter().map(|s| LegendKey::of_value(s.color, s.value, written(&array.units))).collect();
+    let surfaces: Vec<LegendKey> = view
+        .surfaces
+        .iter()
+        .map(|s| LegendKey::of_value(s.color, s.value, shown_units(&array.units)))
+        .collect();
     let has_grids = view.grids && dataset.grids_of(array).is_some();
     let levels = (0..if has_grids { array.levels.len() } else { 0 }).rev();
     let when = time_text(dataset, array, view.time);
@@ -51,7 +54,7 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
         camera: camera_in(view, dataset, size)?,
         bounds: VolumeView::new(dataset, number, &position)?.bounds(),
         axes: [name(AxisKind::X, "x"), name(AxisKind::Y, "y"), name(AxisKind::Z, "z")],
-        world_units: written(&array.world_units).to_owned(),
+        world_units: shown_units(&array.world_units).to_owned(),
         spans: [AxisKind::X, AxisKind::Y, AxisKind::Z].map(|kind| span(array, kind)),
         values,
         title: [what, when].into_iter().flatten().collect::<Vec<_>>().join("   "),
@@ -64,7 +67,7 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
 /// Describes an array's values at a position: name and units, and the index on each axis of more than one element that
 /// is neither space nor time.
 fn values_of(array: &ArrayInfo, position: &[u64]) -> String {
-    let units = match written(&array.units) {
+    let units = match shown_units(&array.units) {
         "" => String::new(),
         units => format!(" [{units}]"),
     };
@@ -76,7 +79,7 @@ fn values_of(array: &ArrayInfo, position: &[u64]) -> String {
 }
 
 /// Returns units for display; empty for CF's `1`, the unit of plain numbers.
-fn written(units: &str) -> &str {
+fn shown_units(units: &str) -> &str {
     if units.trim() == "1" { "" } else { units }
 }
 
@@ -149,7 +152,7 @@ fn span(array: &ArrayInfo, kind: AxisKind) -> Option<Span> {
     // An end at -0.005 of 5000 is rounded to 0.
     let grain = 10f64.powf((to - from).abs().log10().floor() - 3.0);
     let rounded = |end: f64| if grain.is_normal() { (end / grain).round() * grain + 0.0 } else { end };
-    (!is_to_scale).then(|| along(rounded(from), rounded(to), written(&axis.units)))
+    (!is_to_scale).then(|| along(rounded(from), rounded(to), shown_units(&axis.units)))
 }
 
 #[cfg(test)]
@@ -175,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_say_the_time_and_what_surfaces_and_grids_are() {
+    fn notes_name_the_time_surfaces_and_grids() {
         let mut dataset = mesh();
         let surface = |value| json!({"value": value, "color": [1, 2, 3], "opacity": 1.0});
         let view = json!({"array": dataset.arrays[0].name, "time": 3, "mode": "surfaces", "grids": true,
@@ -209,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_say_whose_colors_they_are() {
+    fn notes_name_the_array_that_gives_the_colors() {
         let mut dataset = mesh();
         let mut heat = dataset.arrays[0].clone();
         (heat.name, heat.units) = ("heat".into(), "K".into());
@@ -237,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_are_said_as_they_are_drawn() {
+    fn axes_are_labeled_in_the_direction_in_which_they_are_drawn() {
         let mut dataset = array::conformance::one_array("<f4".parse().unwrap(), &[5, 3], &[5, 3]);
         let plane = &mut dataset.arrays[0];
         (plane.axes[0].kind, plane.axes[1].kind) = (AxisKind::Y, AxisKind::X);
@@ -252,7 +255,7 @@ mod tests {
         // Downwards: the first sample is at the upper end of the box.
         drawn(plane, -1.0);
         assert_eq!(span_of(plane, AxisKind::Y), Some((100.0, 0.0, "m".to_owned())));
-        // Longitudes from east of Greenwich to west of it, in no order, and uneven ones that are drawn evenly.
+        // Longitudes that cross the meridian, which are not sorted, and uneven ones that are drawn evenly.
         for samples in [[0.0, 170.0, -10.0], [0.0, 1.0, 100.0]] {
             plane.axes[1].coordinates = Coordinates::Explicit(samples.to_vec());
             assert_eq!(span_of(plane, AxisKind::X), Some((0.0, 2.0, "(index)".to_owned())));

@@ -57,12 +57,12 @@ impl TimeSteps {
         u32::try_from(stop.checked_sub(start)?.div_ceil(self.step)).ok()
     }
 
-    /// Returns the steps, of `count` existing ones.
+    /// Returns the time steps of an axis with `count` steps.
     pub(super) fn of(self, count: u64) -> Result<Vec<u64>> {
         let (start, stop) = (self.start.unwrap_or(0), self.stop.unwrap_or(count));
         if start >= stop || stop > count {
             return Err(Error::invalid(format!(
-                "expected time steps between 0 and {count}, and at least one, found {start} to before {stop}"
+                "expected at least one time step, from 0 to before {count}, found {start} to before {stop}"
             )));
         }
         let steps = (stop - start).div_ceil(self.step);
@@ -107,22 +107,22 @@ impl Journey {
     pub(super) fn cameras(&self, first: &Camera, pictures: u32) -> Result<Vec<Camera>> {
         match self {
             Self::Turn(degrees) => Ok(render::turn(first, *degrees, pictures)),
-            Self::Through(path, way) => {
+            Self::Through(path, shape) => {
                 let failed = |e: Error| {
                     e.context(format!(
-                        "a journey is `turn`, `turn:DEGREES`, or a file of cameras, or `straight:` and one; read `{}`",
+                        "a journey is `turn`, `turn:DEGREES`, a file of cameras, or `straight:` and a file; reading `{}`",
                         path.display()
                     ))
                 };
-                let places = places(path).map_err(failed)?;
-                render::through(&places, pictures, *way).map_err(failed)
+                let cameras = cameras_of(path).map_err(failed)?;
+                render::through(&cameras, pictures, *shape).map_err(failed)
             }
         }
     }
 }
 
 /// Reads the cameras that a file lists.
-fn places(path: &Path) -> Result<Vec<Camera>> {
+fn cameras_of(path: &Path) -> Result<Vec<Camera>> {
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(MAX_JOURNEY_BYTES + 1).read_to_end(&mut text)?;
     if text.len() as u64 > MAX_JOURNEY_BYTES {
@@ -132,12 +132,12 @@ fn places(path: &Path) -> Result<Vec<Camera>> {
     }
     let bad = |why: &dyn std::fmt::Display| {
         Error::invalid(format!(
-            "expected a JSON list of cameras as in a view, or of views with cameras, found another: {why}"
+            "expected a JSON list of cameras as in a view, or of views with cameras, found something else: {why}"
         ))
     };
     let list: Vec<Map<String, Value>> = serde_json::from_slice(&text).map_err(|e| bad(&e))?;
-    let camera = |mut place: Map<String, Value>| {
-        let value = place.remove("camera").unwrap_or(Value::Object(place));
+    let camera = |mut entry: Map<String, Value>| {
+        let value = entry.remove("camera").unwrap_or(Value::Object(entry));
         serde_json::from_value(value).map_err(|e| bad(&e))
     };
     list.into_iter().map(camera).collect()
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_steps_are_read_as_selections_are() {
+    fn time_steps_are_parsed_like_selections() {
         let steps = |text: &str, count| text.parse::<TimeSteps>().and_then(|times| times.of(count));
         assert_eq!(steps(":", 3).unwrap(), [0, 1, 2]);
         assert_eq!(steps("1:8:3", 10).unwrap(), [1, 4, 7]);
@@ -170,12 +170,12 @@ mod tests {
     }
 
     #[test]
-    fn journeys_are_read_as_people_write_them() {
+    fn journeys_are_parsed() {
         let read = |text: &str| text.parse::<Journey>();
         assert_eq!(read("turn").unwrap(), Journey::Turn(360.0));
         assert_eq!(read("turn:-90").unwrap(), Journey::Turn(-90.0));
-        let through = |file: &str, way| Journey::Through(file.into(), way);
-        assert_eq!(read("ways/to.json").unwrap(), through("ways/to.json", CameraPath::Smooth));
+        let through = |file: &str, shape| Journey::Through(file.into(), shape);
+        assert_eq!(read("paths/to.json").unwrap(), through("paths/to.json", CameraPath::Smooth));
         assert_eq!(read("straight:to.json").unwrap(), through("to.json", CameraPath::Straight));
         read("turn:x").unwrap_err();
         read("turn:nan").unwrap_err();
@@ -184,15 +184,15 @@ mod tests {
     #[test]
     fn a_file_of_cameras_or_of_views_is_a_journey() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("way.json");
-        let place = json!({"eye": [0.0, -4.0, 0.0], "target": [0.0, 0.0, 0.0], "up": [0.0, 0.0, 1.0],
+        let path = folder.path().join("path.json");
+        let camera = json!({"eye": [0.0, -4.0, 0.0], "target": [0.0, 0.0, 0.0], "up": [0.0, 0.0, 1.0],
             "projection": {"perspective": {"fov_y_rad": 0.5}}});
-        std::fs::write(&path, json!([place, {"v": 1, "camera": place}]).to_string()).unwrap();
-        assert_eq!(places(&path).unwrap().len(), 2);
+        std::fs::write(&path, json!([camera, {"v": 1, "camera": camera}]).to_string()).unwrap();
+        assert_eq!(cameras_of(&path).unwrap().len(), 2);
         for bad in ["", "{}", "[1]", "[{}]", "[{\"camera\": 3}]"] {
             std::fs::write(&path, bad).unwrap();
-            assert!(places(&path).is_err(), "{bad}");
+            assert!(cameras_of(&path).is_err(), "{bad}");
         }
-        places(&folder.path().join("absent.json")).unwrap_err();
+        cameras_of(&folder.path().join("absent.json")).unwrap_err();
     }
 }

@@ -117,8 +117,8 @@ pub struct DrawnPictures {
 /// pictures completed and requested.
 ///
 /// # Errors
-/// The errors of the view, of blocks that cannot be fetched, and `Io`. Pictures that were finished before stay. In a
-/// company, rank 0 gets the error of any process.
+/// The errors of the view, of blocks that cannot be fetched, and `Io`. Pictures that were finished before are kept. In
+/// a rank group, rank 0 gets the error of any process.
 ///
 /// # Cancel safety
 /// Dropping the future leaves the finished pictures; an unfinished film is removed.
@@ -142,7 +142,7 @@ pub async fn draw(
     let views = views(request, size, &dataset, &source, kind)?;
     let count = u32::try_from(views.len()).unwrap_or(u32::MAX);
     if kind.is_film() {
-        check_several(count, request.pictures, "name several time steps with `--time`, let")?;
+        check_several(count, request.pictures, "select several time steps with `--time`, move")?;
     }
     request.check_numbers_of(count, output)?;
     let (slabs_output, slabs) = request.slabs.clone().unzip();
@@ -204,7 +204,7 @@ pub async fn draw(
     Ok(Some(DrawnPictures { pictures: done, truth, view, values }))
 }
 
-/// Combines the results of work that each process of a company did by itself. If one failed, only rank 0 gets an
+/// Combines the results of work that each process of a rank group did by itself. If one failed, only rank 0 gets an
 /// error, and the others get `None`; see [`stream::compose::agreed`].
 ///
 /// # Errors
@@ -221,8 +221,8 @@ fn check_several(count: u32, asked: Option<u32>, remedy: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "expected several pictures for a film, found one: {remedy} the camera travel (`--journey turn`), ask for several (`--pictures \
-         50`), or write a picture (.png)"
+        "expected several pictures for a film, found one: {remedy} the camera (`--journey turn`), request several pictures \
+         (`--pictures 50`), or write a picture (.png)"
     )))
 }
 

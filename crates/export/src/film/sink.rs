@@ -87,11 +87,11 @@ pub fn check_output(path: &Path, size: ImageSize, track: &FilmOptions) -> Result
     if PictureFileKind::of(path)?.is_film() {
         check_film(size, track.pictures_per_sec)?;
     }
-    check_place(path)
+    check_folder(path)
 }
 
 /// Checks that a file can be created in the folder of the output.
-pub(super) fn check_place(path: &Path) -> Result<()> {
+pub(super) fn check_folder(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Err(Error::invalid(format!(
             "expected a file to write, found a folder of this name; choose another name: `{}`",
@@ -100,7 +100,7 @@ pub(super) fn check_place(path: &Path) -> Result<()> {
     }
     if path.metadata().is_ok_and(|about| !about.is_file()) {
         return Err(Error::invalid(format!(
-            "expected a file to write, found something else of this name (a pipe, a device); choose another name: `{}`",
+            "expected a file to write, found a pipe, socket or device of this name; choose another name: `{}`",
             path.display()
         )));
     }
@@ -215,12 +215,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_that_cannot_be_written_are_told_with_what_to_do() {
+    fn errors_of_outputs_say_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
-        let said = |name: &str, width, rate| {
+        let checked = |name: &str, width, rate| {
             let track = FilmOptions { pictures_per_sec: rate, ..FilmOptions::default() };
-            let checked = check_output(&folder.path().join(name), ImageSize { width, height: 48 }, &track);
-            checked.map_or_else(|e| (Some(e.kind()), e.to_string()), |()| (None, String::new()))
+            let result = check_output(&folder.path().join(name), ImageSize { width, height: 48 }, &track);
+            result.map_or_else(|e| (Some(e.kind()), e.to_string()), |()| (None, String::new()))
         };
         std::fs::create_dir(folder.path().join("there.png")).unwrap();
         for (name, width, rate, kind, says) in [
@@ -231,17 +231,17 @@ mod tests {
             ("there.png", 64, 25.0, ErrorKind::Invalid, "choose another name"),
             ("no/x.png", 64, 25.0, ErrorKind::NotFound, "create it first"),
         ] {
-            let (found, text) = said(name, width, rate);
+            let (found, text) = checked(name, width, rate);
             assert!(found == Some(kind) && text.contains(says), "{name}: {found:?} {text}");
         }
         for (name, width) in [("x.png", 63), ("x-%04d.exr", 63), ("x.Mp4", 64)] {
-            assert_eq!(said(name, width, 25.0).0, None, "{name}");
+            assert_eq!(checked(name, width, 25.0).0, None, "{name}");
         }
-        check_place(Path::new("here.png")).unwrap();
+        check_folder(Path::new("here.png")).unwrap();
     }
 
     #[test]
-    fn numbers_stand_where_the_name_says() {
+    fn placeholders_are_replaced_by_numbers() {
         let name = |text: &str| numbered(Path::new(text), 7).map(|path| path.to_string_lossy().into_owned());
         assert_eq!(name("a/b-%04d.png").unwrap(), "a/b-0007.png");
         assert_eq!(name("%d.exr").unwrap(), "7.exr");

@@ -9,7 +9,7 @@ use render::{Camera, ImageSize, Slabs};
 use stream::decode_slabs_from;
 use view::View;
 
-use super::sink::{PictureFileKind, PictureSink, check_numbered, check_place};
+use super::sink::{PictureFileKind, PictureSink, check_folder, check_numbered};
 use super::{FilmOptions, JOURNEY_PICTURES, Journey, MAX_PICTURES, PICTURES_SUCH_AS, check_several};
 
 /// Extension of files of slabs.
@@ -45,7 +45,7 @@ pub fn is_slabs(location: &str) -> bool {
 /// `Invalid`, `NotFound` and `Denied`, with valid forms.
 pub fn check_slabs_output(path: &Path) -> Result<()> {
     if has_ending(path) {
-        return check_place(path);
+        return check_folder(path);
     }
     let what = format!("expected a file for slabs that ends in .{EXTENSION}, found `{}`", path.display());
     Err(Error::invalid(what))
@@ -73,7 +73,7 @@ pub fn read_slabs(path: &Path) -> Result<Slabs> {
 /// Draws slabs into files as [`draw`](super::draw) draws data; returns the number of pictures. Blocks the thread.
 ///
 /// # Errors
-/// `Invalid` for a request that cannot be met, `Io`. Pictures that were finished before stay.
+/// `Invalid` for an invalid request, `Io`. Pictures that were finished before are kept.
 pub fn draw_slabs(
     slabs: &Slabs,
     request: &SlabPictureRequest,
@@ -86,7 +86,7 @@ pub fn draw_slabs(
     let cameras = cameras(slabs, request, &view)?;
     let count = u32::try_from(cameras.len()).unwrap_or(u32::MAX);
     if kind.is_film() {
-        check_several(count, request.pictures, "let")?;
+        check_several(count, request.pictures, "move")?;
     }
     check_numbered(output, count, PICTURES_SUCH_AS)?;
     let mut sink = PictureSink::open(output, kind, size, &request.track)?;
@@ -103,7 +103,7 @@ fn cameras(slabs: &Slabs, request: &SlabPictureRequest, view: &View) -> Result<V
     let read = |text: &str| {
         serde_json::from_str::<Camera>(text).map_err(|e| {
             Error::invalid(format!(
-                "expected a camera in JSON, as names of sides mean nothing without the data, found `{text}`: {e}"
+                "expected a camera in JSON (names of sides need the data, which slabs lack), found `{text}`: {e}"
             ))
         })
     };

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn ply_has_what_its_header_says() {
+    fn the_elements_of_ply_match_the_header() {
         let file = written(MeshKind::Ply);
         let end = file.windows(11).position(|w| w == b"end_header\n").unwrap() + 11;
         let header = std::str::from_utf8(&file[..end]).unwrap();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn vtp_appends_its_arrays_where_it_says() {
+    fn the_arrays_of_vtp_lie_at_their_offsets() {
         let file = written(MeshKind::Vtp);
         let begin = file.windows(2).position(|w| w == b"\n_").unwrap() + 2;
         let text = String::from_utf8_lossy(&file[..begin]).into_owned();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_surface_is_written_where_the_format_can() {
+    fn an_empty_surface_is_written_unless_the_format_is_gltf() {
         let empty = Mesh::default();
         assert!(MeshKind::Ply.write(&empty, &mut Vec::new()).is_ok());
         assert!(MeshKind::Vtp.write(&empty, &mut Vec::new()).is_ok());

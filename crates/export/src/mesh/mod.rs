@@ -14,7 +14,7 @@ use crate::output::AtomicOutput;
 use crate::selection_text::ArraySelection;
 use formats::MeshKind;
 
-/// Divisor of the memory that gives the part for reading; the mesh takes the rest.
+/// Divisor of the memory whose result is available for reading; the mesh takes the rest.
 const PARTS_SHARE: u64 = 4;
 
 /// Request for an isosurface.
@@ -85,7 +85,7 @@ pub async fn export(
     let output = request.output.clone();
     let written = tokio::task::spawn_blocking(move || write(&mesher.finish(), kind, &output)).await;
     let (vertices, triangles) =
-        written.map_err(|e| Error::internal(format!("writing ended early: {e}")))??;
+        written.map_err(|e| Error::internal(format!("the writer of the mesh panicked: {e}")))??;
     Ok(MeshReport { vertices, triangles, range })
 }
 
@@ -103,7 +103,7 @@ fn space_of(array: &ArrayInfo, selection: &Selection) -> Result<[usize; 3]> {
     let shape = selection.shape();
     let not_a_volume = || {
         Error::invalid(format!(
-            "expected a volume to take an isosurface of (three axes of space, one place on all others), found shape {shape:?} of `{}`",
+            "an isosurface needs a volume (three axes of space, one element on all others), found shape {shape:?} of `{}`",
             array.name
         ))
     };

@@ -79,7 +79,7 @@ impl CopiedArray<'_> {
         Ok(found)
     }
 
-    /// Returns an array of this name in the same group.
+    /// Returns the array of this name in the group of the copied array.
     fn beside(&self, name: &str) -> Option<(u32, &ArrayInfo)> {
         let group = self.array.name.rsplit_once('/').map_or(String::new(), |(group, _)| format!("{group}/"));
         let full = format!("{group}{name}");

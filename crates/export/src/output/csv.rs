@@ -7,7 +7,7 @@ pub(crate) const MAX_ELEMENTS: u64 = 1 << 20;
 /// Maximum size of the values in a table, in bytes; it limits texts, which are in memory as a whole.
 pub(crate) const MAX_BYTES: u64 = 256 << 20;
 
-/// An empty field that does not make an empty line.
+/// An empty field in quotes, so that its line is not empty.
 const EMPTY: &str = "\"\"";
 
 /// One column of coordinates.
@@ -55,7 +55,7 @@ pub(crate) fn table(
 /// Formats one of the numbers in `bytes`, which are in this machine's byte order; empty for NaN.
 ///
 /// # Errors
-/// `Internal` if there are fewer.
+/// `Internal` if `bytes` contains fewer numbers.
 #[expect(clippy::cast_possible_truncation, reason = "a value of single precision is one")]
 pub(crate) fn number(dtype: DType, bytes: &[u8], number: usize) -> Result<String> {
     let dtype = DType::native(dtype.element());
@@ -73,7 +73,7 @@ pub(crate) fn number(dtype: DType, bytes: &[u8], number: usize) -> Result<String
 /// Returns one of the texts of `length` bytes in `bytes`, without the zeros at its end.
 ///
 /// # Errors
-/// `Internal` if there are fewer.
+/// `Internal` if `bytes` contains fewer texts.
 pub(crate) fn text(bytes: &[u8], length: usize, number: usize) -> Result<String> {
     let padded = bytes.get(number * length..(number + 1) * length);
     let padded = padded.ok_or_else(|| Error::internal("a text is missing"))?;

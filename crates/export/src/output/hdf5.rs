@@ -1,4 +1,4 @@
-//! The beginning of an HDF5 file with one array: `store` creates it, and the elements follow as in any flat file.
+//! An HDF5 file with one array: `store` creates the file, and the elements are written as in any flat file.
 
 use std::path::Path;
 

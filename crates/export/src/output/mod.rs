@@ -55,7 +55,7 @@ impl FileKind {
         }
     }
 
-    /// Byte order in which elements are written.
+    /// Returns the byte order in which elements are written.
     #[must_use]
     pub fn byte_order(self) -> ByteOrder {
         match self {
@@ -68,12 +68,12 @@ impl FileKind {
 
 /// Returns the attributes of an array in the form that all readers accept: `_FillValue` is one number that an element
 /// can have, in the type of the elements (signed if `_Unsigned` changes the sign, as readers expect). Another fill
-/// value becomes `missing_value`, which may be any value but NaN: NaN equals nothing, and JSON has no number for it.
+/// value becomes `missing_value`, except for NaN, which no comparison finds and JSON cannot represent.
 #[must_use]
-pub fn meant_attributes(array: &ArrayInfo) -> Attributes {
+pub fn normalized_attributes(array: &ArrayInfo) -> Attributes {
     let mut all = array.attributes.clone();
     if array.meaning == Meaning::Text {
-        // It would make xarray decode characters; the elements are decoded texts, or plain bytes.
+        // With this attribute xarray would decode characters; the elements are decoded texts, or plain bytes.
         all.remove("_Encoding");
         return all;
     }
@@ -133,14 +133,14 @@ pub(crate) struct ArrayHeader {
 /// [`AtomicOutput::keep`].
 #[derive(Debug)]
 pub(crate) struct AtomicOutput {
-    /// Path of the file or folder until then.
+    /// Path of the file or folder until it is complete.
     pub(crate) path: PathBuf,
-    room: PathBuf,
+    folder: PathBuf,
     target: PathBuf,
 }
 
 /// Maximum number of leftover folders of the same process id and name that are skipped.
-const MAX_ROOMS: u32 = 100;
+const MAX_LEFTOVERS: u32 = 100;
 
 impl AtomicOutput {
     /// Creates a private folder beside `target`, so that the rename is atomic. An existing link under its name is never
@@ -171,11 +171,13 @@ impl AtomicOutput {
             .ok_or_else(|| Error::invalid(format!("expected a file name, found `{}`", target.display())))?;
         let mut number = 0;
         loop {
-            let room = format!(".{}.part{}-{number}", name.to_string_lossy(), std::process::id());
-            let room = target.with_file_name(room);
-            match std::fs::DirBuilder::new().mode(0o700).create(&room) {
-                Ok(()) => return Ok(Self { path: room.join(name), room, target: target.to_path_buf() }),
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && number < MAX_ROOMS => number += 1,
+            let folder = format!(".{}.part{}-{number}", name.to_string_lossy(), std::process::id());
+            let folder = target.with_file_name(folder);
+            match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+                Ok(()) => return Ok(Self { path: folder.join(name), folder, target: target.to_path_buf() }),
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && number < MAX_LEFTOVERS => {
+                    number += 1
+                }
                 Err(e) => return Err(Error::from(e).context(format!("write `{}`", target.display()))),
             }
         }
@@ -186,7 +188,7 @@ impl AtomicOutput {
     /// # Errors
     /// `TooLarge` if there is less free space than `data_bytes`.
     pub(crate) fn expect_space(&self, data_bytes: u64) -> Result<()> {
-        let Ok(about) = rustix::fs::statvfs(&self.room) else { return Ok(()) };
+        let Ok(about) = rustix::fs::statvfs(&self.folder) else { return Ok(()) };
         let free = about.f_bavail.saturating_mul(about.f_frsize);
         if data_bytes > free {
             return Err(Error::too_large(format!(
@@ -222,6 +224,6 @@ fn is_open_here(path: &Path) -> bool {
 impl Drop for AtomicOutput {
     fn drop(&mut self) {
         // A leftover that cannot be removed has a descriptive name.
-        drop(std::fs::remove_dir_all(&self.room));
+        drop(std::fs::remove_dir_all(&self.folder));
     }
 }

@@ -248,7 +248,7 @@ mod tests {
         for (bytes, is_key) in [(vec![1; 5], true), (vec![2; 3], false), (vec![3; 9], true)] {
             film.add(&VideoSample { bytes, is_key }).unwrap();
         }
-        assert!(!path.exists(), "not before it is whole");
+        assert!(!path.exists(), "an unfinished film has a temporary name");
         film.finish(Some(setup)).unwrap();
         std::fs::read(&path).unwrap()
     }
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_say_where_pictures_lie() {
+    fn the_tables_contain_the_offsets_of_pictures() {
         let bytes = film(VideoCodec::H264, DecoderSetup::H264(&h264_sets()));
         let (ftyp, moov) = tables(&bytes);
         assert!(ftyp.compatible_brands.contains(&FourCC::new(b"avc1")));
@@ -287,8 +287,8 @@ mod tests {
     }
 
     #[test]
-    fn av1_has_its_sample_entry_and_colours() {
-        // 8 bits, 4:2:0, a level that is not said.
+    fn av1_has_its_sample_entry_and_colors() {
+        // 8 bits, 4:2:0, an unspecified level.
         let bytes = film(VideoCodec::Av1, DecoderSetup::Av1(&[0x81, 0x1f, 0x0c, 0]));
         let (ftyp, moov) = tables(&bytes);
         assert!(ftyp.compatible_brands.contains(&FourCC::new(b"av01")));

@@ -1,8 +1,8 @@
-//! The beginning of a NetCDF-3 file with one large variable, in the 64-bit data form (CDF-5): every integer type, any
-//! size.
+//! Header of a NetCDF-3 file with one large variable, in the 64-bit data format (CDF-5), which supports all integer
+//! types and any size.
 //!
-//! Its coordinates are variables too, whose elements are a part of the beginning. The elements of the variable follow,
-//! big-endian, in C order; they are padded to four bytes at the end.
+//! Coordinates are variables too, whose elements follow the header directly. The elements of the large variable come
+//! last, big-endian, in C order, padded to four bytes at the end.
 
 use array::{Attribute, Attributes, ByteOrder, DType, ElementType, Error, Result, Scalar};
 
@@ -19,11 +19,11 @@ const STORED: &[&str] = &["_FillValue", "missing_value", "valid_min", "valid_max
 /// A coordinate in the file.
 pub(crate) struct CoordinateVariable<'a> {
     pub(crate) scale: &'a CoordinateArray,
-    /// Numbers of the file's axes that it has; empty if its axis was dropped.
+    /// Numbers of its axes among the axes of the file; empty if its axis was dropped.
     pub(crate) axes: Vec<usize>,
 }
 
-/// Returns everything before the elements.
+/// Returns all bytes before the elements of the large variable.
 ///
 /// # Errors
 /// `Unsupported` for types that NetCDF-3 does not have, and for axes of length 0, which it treats as unlimited.
@@ -76,11 +76,12 @@ pub(crate) fn header(what: &ArrayHeader, variables: &[CoordinateVariable<'_>]) -
         .iter()
         .filter(|v| v.axes.is_empty() && v.scale.own.is_none())
         .map(|v| safe_name(&v.scale.name));
-    let told = match attributes.get("coordinates") {
+    let named = match attributes.get("coordinates") {
         Some(Attribute::Text(text)) => text.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
         _ => Vec::new(),
     };
-    let all: Vec<String> = told.iter().cloned().chain(scalars.filter(|name| !told.contains(name))).collect();
+    let all: Vec<String> =
+        named.iter().cloned().chain(scalars.filter(|name| !named.contains(name))).collect();
     if !all.is_empty() {
         attributes.insert("coordinates".to_owned(), Attribute::Text(all.join(" ")));
     }
@@ -114,7 +115,7 @@ impl NetCdfHeader {
         self.0.extend(tag.to_be_bytes());
     }
 
-    /// An empty list has the tag zero.
+    /// Writes the head of a list; an empty list has the tag zero.
     fn list(&mut self, tag: u32, count: u64) {
         self.tag(if count == 0 { 0 } else { tag });
         self.number(count);
@@ -136,8 +137,8 @@ impl NetCdfHeader {
         self.0[place..place + begin.len()].copy_from_slice(&begin);
     }
 
-    /// Writes the attributes of a variable. Several texts become lines of one, because the format has no lists of
-    /// texts.
+    /// Writes the attributes of a variable. A list of texts becomes one text with a line each, because the format has
+    /// no lists of texts.
     fn attributes(&mut self, attributes: &Attributes, element: ElementType) -> Result<()> {
         self.list(ATTRIBUTES, attributes.len() as u64);
         for (name, value) in attributes {
@@ -180,7 +181,7 @@ impl NetCdfHeader {
         Ok(())
     }
 
-    /// Integers narrower than 64 bits are the last bytes of a 64-bit one.
+    /// Writes a number as an element of this type; narrow integers are the last bytes of a 64-bit one.
     #[expect(clippy::cast_possible_truncation, reason = "a stored value of single precision is one")]
     fn scalar(&mut self, number: Scalar, element: ElementType) {
         let size = element.size_bytes();
@@ -196,9 +197,9 @@ impl NetCdfHeader {
     fn dimensions(&mut self, what: &ArrayHeader, more: &[&(String, u64)]) -> Vec<((String, u64), u64)> {
         let mut names: Vec<String> = Vec::new();
         for (axis, _) in what.shape.iter().enumerate() {
-            let told = what.axes.get(axis).map(String::as_str).unwrap_or_default();
-            let own = safe_name(told.rsplit('/').next().unwrap_or(told));
-            let is_taken = told.is_empty() || names.contains(&own);
+            let name = what.axes.get(axis).map(String::as_str).unwrap_or_default();
+            let own = safe_name(name.rsplit('/').next().unwrap_or(name));
+            let is_taken = name.is_empty() || names.contains(&own);
             names.push(if is_taken { format!("axis_{axis}") } else { own });
         }
         let mut added: Vec<((String, u64), u64)> = Vec::new();

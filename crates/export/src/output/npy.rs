@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_what_numpy_writes() {
+    fn the_header_is_that_of_numpy() {
         let mut what = ArrayHeader {
             name: "u".into(),
             axes: vec!["z".into(), "y".into()],

@@ -44,7 +44,7 @@ impl ZarrFolder {
 
     fn metadata(&self, what: &ArrayHeader) -> serde_json::Value {
         let mut document = array_document(what.dtype, &what.shape, &self.chunk, &what.axes, None);
-        document["attributes"] = written(&what.attributes);
+        document["attributes"] = xarray_attributes(&what.attributes);
         document
     }
 
@@ -168,10 +168,10 @@ pub fn whole_chunk(
     target.into_vec()
 }
 
-/// Returns attributes as in a document that xarray writes.
+/// Returns attributes as JSON, with the fill value in the form that xarray writes.
 #[must_use]
-pub fn written(attributes: &Attributes) -> serde_json::Value {
-    let mut value = said(attributes);
+pub fn xarray_attributes(attributes: &Attributes) -> serde_json::Value {
+    let mut value = attributes_json(attributes);
     if let Some(Attribute::Number(fill, _)) = attributes.get("_FillValue") {
         value["_FillValue"] = fill_value(*fill);
     }
@@ -188,7 +188,7 @@ fn fill_value(value: Scalar) -> serde_json::Value {
 
 /// Returns attributes as JSON.
 #[must_use]
-pub fn said(attributes: &Attributes) -> serde_json::Value {
+pub fn attributes_json(attributes: &Attributes) -> serde_json::Value {
     attributes.iter().map(|(name, attribute)| (name.clone(), attribute.to_json())).collect()
 }
 
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_integers_are_numbers_that_stand_for_missing_chunks() {
+    fn fill_values_of_large_integers_are_exact_numbers() {
         for (dtype, fill, written) in [
             ("<i8", Scalar::Signed(-9_223_372_036_854_775_806), "-9223372036854775806"),
             ("<u8", Scalar::Unsigned(u64::MAX), "18446744073709551615"),

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use array::{ArrayInfo, Attribute, Attributes, Axis, Dataset, Error, Result};
-use export::output::zarr::{array_document, said, written};
-use export::output::{meant_attributes, scale_and_offset};
+use export::output::zarr::{array_document, attributes_json, xarray_attributes};
+use export::output::{normalized_attributes, scale_and_offset};
 use serde_json::{Map, Value, json};
 
 use super::tree::path_of;
@@ -78,27 +78,28 @@ fn of_group(attributes: &Attributes, path: &str, groups: &BTreeSet<&str>) -> Att
 }
 
 fn group(attributes: &Attributes) -> Value {
-    let mut said = said(attributes);
-    if let Some(ome) = ome_of_older(&said) {
-        said["ome"] = ome;
+    let mut document = attributes_json(attributes);
+    if let Some(ome) = ome_of_older(&document) {
+        document["ome"] = ome;
     }
-    json!({"zarr_format": 3, "node_type": "group", "attributes": said})
+    json!({"zarr_format": 3, "node_type": "group", "attributes": document})
 }
 
 /// Returns attributes of OME-Zarr before version 0.5 under the one name `ome`, as version 0.5, the first for Zarr v3,
 /// defines them.
-fn ome_of_older(said: &Value) -> Option<Value> {
+fn ome_of_older(attributes: &Value) -> Option<Value> {
     const OWN: [&str; 7] =
         ["multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout"];
-    let is_list = said.get("multiscales").is_some_and(Value::is_array);
-    let is_ome = is_list || ["plate", "well", "bioformats2raw.layout"].iter().any(|n| said.get(n).is_some());
-    let is_labels = said.get("labels").is_some_and(Value::is_array);
-    if said.get("ome").is_some() || !(is_ome || is_labels) {
+    let is_list = attributes.get("multiscales").is_some_and(Value::is_array);
+    let is_ome =
+        is_list || ["plate", "well", "bioformats2raw.layout"].iter().any(|n| attributes.get(n).is_some());
+    let is_labels = attributes.get("labels").is_some_and(Value::is_array);
+    if attributes.get("ome").is_some() || !(is_ome || is_labels) {
         return None;
     }
     let mut ome = json!({"version": "0.5"});
     for name in OWN {
-        let Some(mut value) = said.get(name).cloned() else { continue };
+        let Some(mut value) = attributes.get(name).cloned() else { continue };
         for part in value.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
             part.remove("version");
         }
@@ -191,7 +192,7 @@ fn dimension_names<'a>(
 /// Returns the attributes of the file, and CF attributes for decoding stored values if the file describes the decoding
 /// in another way.
 fn attributes(array: &ArrayInfo) -> Value {
-    let mut all = meant_attributes(array);
+    let mut all = normalized_attributes(array);
     let decoding = &array.decoding;
     if !["scale_factor", "add_offset"].iter().any(|n| all.contains_key(*n)) {
         all.extend(scale_and_offset(decoding));
@@ -210,7 +211,7 @@ fn attributes(array: &ArrayInfo) -> Value {
     if let Some(fill) = fill {
         all.insert("_FillValue".into(), Attribute::Number(fill, Some(array.dtype.element())));
     }
-    written(&all)
+    xarray_attributes(&all)
 }
 
 #[cfg(test)]

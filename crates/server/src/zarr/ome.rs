@@ -31,10 +31,10 @@ pub(super) fn group(dataset: &Dataset, number: u32) -> Result<Value> {
     let image = json!({"name": path_of(array), "axes": axes, "datasets": levels});
     let mut ome = json!({"version": "0.5", "multiscales": [image]});
     for name in ["omero", "image-label"] {
-        if let Some(Value::Object(mut said)) = array.attributes.get(name).map(Attribute::to_json) {
+        if let Some(Value::Object(mut document)) = array.attributes.get(name).map(Attribute::to_json) {
             // Version 0.5 states the version once.
-            said.remove("version");
-            ome[name] = said.into();
+            document.remove("version");
+            ome[name] = document.into();
         }
     }
     let mut attributes = json!({"ome": ome});
