@@ -409,10 +409,13 @@ fn stored_as(node: &ZarrNode) -> Option<serde_json::Value> {
 }
 
 /// Names of dimensions: xarray's attribute in version 2, a field of the metadata in version 3. Values other than texts, such as `null`,
-/// name no dimension.
+/// name no dimension. An array without dimensions needs no names: writers of version 3 leave the field out.
 fn dimension_names(node: &ZarrNode) -> Option<Vec<Option<String>>> {
     let listed = match &node.kind {
         NodeKind::ArrayV3(document) => {
+            if document.get("shape").and_then(|shape| shape.as_array()).is_some_and(Vec::is_empty) {
+                return Some(Vec::new());
+            }
             let names = document.get("dimension_names").filter(|names| names.is_array());
             names.or_else(|| node.attributes.get(DIMENSIONS))
         }

@@ -251,12 +251,23 @@ fn attributes_keep_their_structure_and_fill_values_of_version_3_are_numbers() {
             "chunk_key_encoding": {"name": "default"}, "fill_value": "0x7fc00000", "codecs": [bytes_codec()],
             "dimension_names": [null, "x"], "attributes": attributes}),
     );
+    // Without dimensions, as xarray writes it: no names.
+    write(
+        &dir.path().join("g/s/zarr.json"),
+        &json!({"zarr_format": 3, "node_type": "array", "shape": [], "data_type": "int16",
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": []}},
+            "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": [bytes_codec()],
+            "attributes": {"scale_factor": 2.5, "add_offset": 10.0, "_FillValue": -9}}),
+    );
     let dataset = open_at(dir.path()).unwrap().dataset;
     assert_eq!(dataset.attributes["made"].to_json(), json!({"by": ["a", 1, null, true]}));
     assert_eq!(dataset.attributes["g/note"].to_json(), json!("inner"));
     let (_, info) = dataset.find("g/t").unwrap();
     assert_eq!(info.axes.iter().map(|a| a.name.as_str()).collect::<Vec<_>>(), ["dim0", "x"]);
     assert_eq!(info.decoding.missing, [array::Scalar::Float(-9999.0)]);
+    let (_, single) = dataset.find("g/s").unwrap();
+    assert_eq!((single.decoding.scale, single.decoding.offset), (2.5, 10.0));
+    assert_eq!(single.decoding.missing, [array::Scalar::Signed(-9)]);
     for (name, value) in
         [("flag", json!(true)), ("none", json!(null)), ("id", json!(9_007_199_254_740_993_i64))]
     {
