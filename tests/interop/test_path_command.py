@@ -42,6 +42,6 @@ def test_broken_path_file_is_moved_aside(home: pathlib.Path) -> None:
     folder.mkdir(parents=True)
     (folder / "paths.sqlite").write_bytes(b"no database" * 1000)
     told = conftest.corridor(home, "path", "127.0.0.1", "--json")
-    assert told.returncode == 0 and "renamed" in told.stderr, told.stderr
+    assert told.returncode == 0 and "renaming it and creating a new one" in told.stderr, told.stderr
     json.loads(told.stdout)
     assert (folder / "paths.sqlite.broken").read_bytes() == b"no database" * 1000

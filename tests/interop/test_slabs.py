@@ -95,7 +95,7 @@ def test_unsupported_slab_options_are_refused(home, tmp_path):
     said = refused(home, tmp_path / "x.slabs", "-o", picture, "--iso", "0.5")
     assert "only options of the camera" in said and "--iso" in said
     said = refused(home, tmp_path / "x.slabs", "-o", picture, "--camera", "front")
-    assert "without the data" in said
+    assert "names of sides need the data" in said
 
 
 def test_a_file_that_holds_no_slabs_is_refused(home, tmp_path):
