@@ -59,7 +59,7 @@ impl Cached {
         Self::with_held_memory(inner, capacity_bytes, HeldMemory::CountedHere)
     }
 
-    /// Wraps `inner` as [`new`](Self::new) does; `held_memory` tells who counts evicted blocks that still have a holder.
+    /// Wraps `inner` as [`new`](Self::new) does; `held_memory` is the budget that counts evicted blocks that still have a holder.
     ///
     /// # Panics
     /// Outside a tokio runtime.

@@ -211,13 +211,13 @@ struct CacheEntry<V: SharedValue> {
     waiters: BTreeMap<WaiterId, Urgency>,
 }
 
-/// Who counts the memory of evicted blocks that still have a holder.
+/// Budget that counts the memory of evicted blocks that still have a holder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeldMemory {
-    /// The table: new blocks wait until the holders have dropped the old ones.
+    /// The capacity of the table: new blocks wait until the holders have dropped the old ones.
     #[default]
     CountedHere,
-    /// The holders, in a budget of their own, such as that for answers to clients: a holder that keeps its blocks delays no other one.
+    /// A budget of the holders, such as that for answers to clients: a holder that keeps its blocks delays no other one.
     CountedByHolders,
 }
 
@@ -560,12 +560,12 @@ impl<V: SharedValue> CacheTable<V> {
         missing_bytes
     }
 
-    /// Changes a block from CACHED to RELEASING.
+    /// Changes a block from CACHED to RELEASING, or to EMPTY if its holders count it.
     fn release(&mut self, used_at: u64) {
         let Some(key) = self.order.remove(&used_at) else { return };
         let Some(entry) = self.entries.get_mut(&key) else { return };
         let BlockStage::Cached { ticket, value, size_bytes, .. } = &entry.stage else { return };
-        // `entry` is one holder; the clone below would be another.
+        // Before the clone below, which would count as a holder.
         let was_held = value.is_held();
         let (ticket, value, size_bytes) = (*ticket, value.clone(), *size_bytes);
         self.counters.cached_bytes -= size_bytes;

@@ -58,8 +58,8 @@ impl MemoryBudget {
         Self { whole: part * 16, cache: part, render: 0, send: 0, receive: part * 2, scratch: part * 8 }
     }
 
-    /// Returns who counts blocks that the caches of this budget evicted and that still have a holder: in a data server the answers to
-    /// clients, within `send`. A client that takes no answers then delays no other one.
+    /// Returns the budget that counts blocks which the caches evicted and which still have a holder. In a data server this is `send`,
+    /// the budget of answers, so a client that leaves its answers unread delays no other one.
     #[must_use]
     pub fn held_memory(&self) -> HeldMemory {
         if self.render == 0 && self.send > 0 { HeldMemory::CountedByHolders } else { HeldMemory::CountedHere }
