@@ -154,7 +154,7 @@ def test_a_picture_of_a_surface_from_a_server_has_its_size_and_color(home, ball,
 
 def test_arrays_without_isosurface_are_refused(home, ball, tmp_path):
     for arguments, code, says in [
-        (["[3]", "--iso", "14", "-o", "x.ply"], 2, "expected a volume"),
+        (["[3]", "--iso", "14", "-o", "x.ply"], 2, "needs a volume"),
         (["--iso", "14", "-o", "x.stl"], 2, ".ply, .glb or .vtp"),
         (["--iso", "nan", "-o", "x.ply"], 2, "finite"),
         (["--iso", "1e9", "-o", "x.glb"], 2, "found none at this value"),
