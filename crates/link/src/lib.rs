@@ -1,5 +1,4 @@
-//! Transport of the protocol's messages over TLS on TCP, QUIC, WebSockets and within a process. All code that
-//! awaits a socket is in this crate.
+//! Transport of the protocol's messages over TLS on TCP, QUIC, WebSockets and within a process.
 //!
 //! A [`Link`] carries whole messages in both directions and does not interpret them. [`connect`] and
 //! [`serve`] put one side of the protocol ([`wire::Client`], [`wire::Server`]) on a link and give a handle

@@ -5,7 +5,7 @@
 //! time of a measurement is an argument, so a month of a path is a test of milliseconds.
 //!
 //! Read [`Path`] first (everything known about a path), then [`advise`]. Outside this crate: measurement (`link`),
-//! storage (`node`), the rate of a running connection (`control`).
+//! storage (`client`), the rate of a running connection (`control`).
 
 mod achieved;
 mod advice;

@@ -1,7 +1,7 @@
 //! Storage of the data: file formats, synthetic fields, and levels made on demand.
 //!
 //! This crate turns a location into an [`array::Source`]. It never draws, never talks to a network, and never writes beside the data;
-//! the only new file it can make is that of [`create_hdf5`]. Read [`Format`] first (the trait of file formats), then [`FormatSource`]
+//! it writes only to the cache on disk, and new HDF5 files ([`create_hdf5`]). Read [`Format`] first (the trait of file formats), then [`FormatSource`]
 //! (which turns a format into a source).
 
 mod cache;

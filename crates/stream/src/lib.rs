@@ -2,7 +2,7 @@
 //! drawn, how it is encoded, and what is reported about it.
 //!
 //! This crate is the stage between a [`Source`](array::Source) and a connection. It opens no connection and
-//! knows no file format; `render` or `gpu` draws; `session` decides who sees which view. Read [`Session`]
+//! knows no file format, except that it interprets the colors that OME-Zarr attributes state; `render` or `gpu` draws; `session` decides who sees which view. Read [`Session`]
 //! first (participants view a data set together), then [`render_still`] and [`Film`] (finished pictures
 //! without viewers). Where several ranks draw, all but rank 0 call [`run_worker`](run_worker()).
 //!

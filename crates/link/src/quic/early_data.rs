@@ -1,6 +1,7 @@
 //! Early data (0-RTT, RFC 9001, section 4.6), sent before the handshake is over: a client with a session
-//! ticket of the server sends requests in its first packets, and the server answers at once. Outside this module: how a
-//! server treats a client whose packets may be a replay of an earlier client's (crate `node`).
+//! ticket of the server sends requests in its first packets, and the server answers at once. An attacker can
+//! send the same packets again, so only operations that a repetition does not harm (`only_reads` in crate `server`)
+//! begin before the handshake is over.
 //!
 //! The server may have lost the client's ticket. Then it rejects all early data, the stack forgets the
 //! streams, and the client sends all of it again from the beginning, under keys that the server knows.
