@@ -12,9 +12,9 @@ use crate::directories::{private_folder, read_private, write_private};
 use crate::url::Url;
 
 /// Maximum size of a record, in bytes.
-const MAX_NOTE_BYTES: u64 = 16 << 10;
+const MAX_RECORD_BYTES: u64 = 16 << 10;
 /// Maximum number of records that are read.
-const MAX_NOTES: usize = 256;
+const MAX_RECORDS: usize = 256;
 
 /// Record of a running server for its user's other commands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -42,14 +42,14 @@ impl Drop for RunningServerFile {
     }
 }
 
-/// Writes the record `note` to `folder`; the file is removed when the returned value is dropped.
+/// Writes `record` to `folder`; the file is removed when the returned value is dropped.
 ///
 /// # Errors
 /// `Io`, `Denied`.
-pub fn post(folder: &Path, note: &RunningServer) -> Result<RunningServerFile> {
+pub fn post(folder: &Path, record: &RunningServer) -> Result<RunningServerFile> {
     private_folder(folder)?;
-    let path = folder.join(format!("{}-{}.json", note.machine, note.address.port()));
-    let text = serde_json::to_string_pretty(note)
+    let path = folder.join(format!("{}-{}.json", record.machine, record.address.port()));
+    let text = serde_json::to_string_pretty(record)
         .map_err(|e| Error::internal(format!("a record of a server in JSON: {e}")))?;
     write_private(&path, &text)?;
     Ok(RunningServerFile(path))
@@ -60,12 +60,12 @@ pub fn post(folder: &Path, note: &RunningServer) -> Result<RunningServerFile> {
 #[must_use]
 pub fn find(folder: &Path, host: &str, port: u16) -> Option<RunningServer> {
     let entries = fs::read_dir(folder).ok()?;
-    let notes = entries.flatten().take(MAX_NOTES).filter_map(|e| {
-        let text = read_private(&e.path(), MAX_NOTE_BYTES).ok()?;
+    let records = entries.flatten().take(MAX_RECORDS).filter_map(|e| {
+        let text = read_private(&e.path(), MAX_RECORD_BYTES).ok()?;
         serde_json::from_str::<RunningServer>(&text).ok()
     });
     let machine = machine_name();
-    notes
+    records
         .filter(|n| n.machine == machine && n.address.port() == port)
         .filter(|n| is_alive(n.pid))
         .find(|n| names(host, n.address.ip(), &machine))
@@ -75,10 +75,10 @@ pub fn find(folder: &Path, host: &str, port: u16) -> Option<RunningServer> {
 #[must_use]
 pub fn complete(folder: &Path, mut url: Url) -> Url {
     if (url.token.is_none() || url.fingerprint.is_none())
-        && let Some(note) = find(folder, &url.host, url.port)
+        && let Some(record) = find(folder, &url.host, url.port)
     {
-        url.token = url.token.or(note.token);
-        url.fingerprint = url.fingerprint.or(note.fingerprint);
+        url.token = url.token.or(record.token);
+        url.fingerprint = url.fingerprint.or(record.fingerprint);
     }
     url
 }
@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    fn note(address: &str) -> RunningServer {
+    fn record(address: &str) -> RunningServer {
         RunningServer {
             address: address.parse().unwrap(),
             machine: machine_name(),
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn the_same_user_finds_a_running_server() {
         let folder = tempfile::tempdir().unwrap();
-        let posted = post(folder.path(), &note("127.0.0.1:9")).unwrap();
+        let posted = post(folder.path(), &record("127.0.0.1:9")).unwrap();
         let mode = fs::metadata(&posted.0).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600);
         for host in ["127.0.0.1", "localhost"] {
@@ -158,10 +158,10 @@ mod tests {
     #[test]
     fn records_that_others_can_read_or_of_other_machines_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
-        let posted = post(folder.path(), &note("127.0.0.1:9")).unwrap();
+        let posted = post(folder.path(), &record("127.0.0.1:9")).unwrap();
         fs::set_permissions(&posted.0, fs::Permissions::from_mode(0o644)).unwrap();
         assert!(find(folder.path(), "127.0.0.1", 9).is_none());
-        let other = RunningServer { machine: "other".into(), ..note("127.0.0.1:11") };
+        let other = RunningServer { machine: "other".into(), ..record("127.0.0.1:11") };
         let _posted = post(folder.path(), &other).unwrap();
         assert!(find(folder.path(), "127.0.0.1", 11).is_none());
     }
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn values_in_the_url_take_precedence() {
         let folder = tempfile::tempdir().unwrap();
-        let _posted = post(folder.path(), &note("0.0.0.0:9")).unwrap();
+        let _posted = post(folder.path(), &record("0.0.0.0:9")).unwrap();
         let url = complete(folder.path(), "corridor://127.0.0.1:9/d#token=own".parse().unwrap());
         assert_eq!(url.token.as_deref(), Some("own"));
         let url = complete(folder.path(), "corridor://127.0.0.1:9/d".parse().unwrap());
