@@ -84,7 +84,7 @@ async fn prepare(
 /// Reports the pictures and the devices that drew them.
 fn report(options: &RenderOptions, painter: &Painter, is_several: bool, drawn: DrawnPictures) -> Result<()> {
     if options.json {
-        let mut result = json!({"output": options.output, "device": painter.to_string(), "truth": drawn.truth, "view": drawn.view, "values": drawn.values});
+        let mut result = json!({"output": options.output, "device": painter.to_string(), "truth": drawn.fidelity, "view": drawn.view, "values": drawn.values});
         if let Some(reason) = painter.reason() {
             result["device_reason"] = reason.into();
         }
@@ -96,7 +96,7 @@ fn report(options: &RenderOptions, painter: &Painter, is_several: bool, drawn: D
         }
         return print(&result.to_string());
     }
-    let mut text = drawn.truth.text;
+    let mut text = drawn.fidelity.text;
     if is_several {
         text = format!("{} pictures; the last one: {text}", drawn.pictures);
     }
@@ -126,7 +126,7 @@ fn request(options: &RenderOptions, film: FilmOptions) -> Result<PicturesRequest
         times,
         journey: options.journey.as_deref().map(str::parse).transpose()?,
         pictures: options.pictures,
-        track: film,
+        film,
         is_annotated: options.annotate,
         slabs,
     })
@@ -159,7 +159,7 @@ async fn draw_slabs(options: &RenderOptions, is_by_ranks: bool) -> Result<()> {
         camera: options.fields.text("camera").map(str::to_owned),
         journey: options.journey.as_deref().map(str::parse).transpose()?,
         pictures: options.pictures,
-        track: film,
+        film,
     };
     let progress = ProgressOutput::before_result(options.json);
     let meter = ProgressMeter::new(ProgressUnit::Pictures, progress);

@@ -49,7 +49,7 @@ pub struct PicturesRequest {
     /// Number of pictures; the time steps are spread over them. By default the number of time steps, or 100.
     pub pictures: Option<u32>,
     /// Options of a film.
-    pub track: FilmOptions,
+    pub film: FilmOptions,
     /// Whether the volume's box, a scale bar and a legend are drawn.
     pub is_annotated: bool,
     /// Slabs beside each picture, and their file, with a placeholder for the number as for pictures.
@@ -64,7 +64,7 @@ impl From<PictureRequest> for PicturesRequest {
             times: None,
             journey: None,
             pictures: None,
-            track: FilmOptions::default(),
+            film: FilmOptions::default(),
             is_annotated: false,
             slabs: None,
         }
@@ -104,7 +104,7 @@ pub struct DrawnPictures {
     /// Number of pictures.
     pub pictures: u32,
     /// Record of the content of the last picture.
-    pub truth: FidelityBadge,
+    pub fidelity: FidelityBadge,
     /// View of the last picture, with all defaults filled in.
     pub view: View,
     /// Statistics of the values that it shows, if known.
@@ -146,7 +146,7 @@ pub async fn draw(
     }
     request.check_numbers_of(count, output)?;
     let (slabs_output, slabs) = request.slabs.clone().unzip();
-    let mut sink = PictureSink::open(output, kind, size, &request.track)?;
+    let mut sink = PictureSink::open(output, kind, size, &request.film)?;
     let color_map = color_map(&request.picture)?;
     // Annotations lie behind transparent parts of the volume.
     let pixels = if request.is_annotated || kind == PictureFileKind::Exr {
@@ -200,8 +200,8 @@ pub async fn draw(
         }
     }
     sink.finish()?;
-    let (truth, view, values) = last.ok_or_else(|| Error::internal("expected a picture, found none"))?;
-    Ok(Some(DrawnPictures { pictures: done, truth, view, values }))
+    let (fidelity, view, values) = last.ok_or_else(|| Error::internal("expected a picture, found none"))?;
+    Ok(Some(DrawnPictures { pictures: done, fidelity, view, values }))
 }
 
 /// Combines the results of work that each process of a rank group did by itself. If one failed, only rank 0 gets an

@@ -83,9 +83,9 @@ pub fn is_film(path: &Path) -> Result<bool> {
 ///
 /// # Errors
 /// `Invalid`, `NotFound` and `Denied`, with valid forms.
-pub fn check_output(path: &Path, size: ImageSize, track: &FilmOptions) -> Result<()> {
+pub fn check_output(path: &Path, size: ImageSize, film: &FilmOptions) -> Result<()> {
     if PictureFileKind::of(path)?.is_film() {
-        check_film(size, track.pictures_per_sec)?;
+        check_film(size, film.pictures_per_sec)?;
     }
     check_folder(path)
 }
@@ -134,12 +134,12 @@ impl PictureSink {
         output: &Path,
         kind: PictureFileKind,
         size: ImageSize,
-        track: &FilmOptions,
+        film: &FilmOptions,
     ) -> Result<Self> {
         if !kind.is_film() {
             return Ok(Self::Files { output: output.to_owned(), kind });
         }
-        let FilmOptions { pictures_per_sec: rate, quality, codec } = *track;
+        let FilmOptions { pictures_per_sec: rate, quality, codec } = *film;
         let create = || Mp4::create(output, (size.width, size.height), rate, codec).map(Box::new);
         match codec {
             VideoCodec::H264 => {
@@ -218,8 +218,8 @@ mod tests {
     fn errors_of_outputs_say_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         let checked = |name: &str, width, rate| {
-            let track = FilmOptions { pictures_per_sec: rate, ..FilmOptions::default() };
-            let result = check_output(&folder.path().join(name), ImageSize { width, height: 48 }, &track);
+            let film = FilmOptions { pictures_per_sec: rate, ..FilmOptions::default() };
+            let result = check_output(&folder.path().join(name), ImageSize { width, height: 48 }, &film);
             result.map_or_else(|e| (Some(e.kind()), e.to_string()), |()| (None, String::new()))
         };
         std::fs::create_dir(folder.path().join("there.png")).unwrap();

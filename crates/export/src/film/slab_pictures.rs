@@ -30,7 +30,7 @@ pub struct SlabPictureRequest {
     /// Number of pictures; by default 1, or 100 for a journey.
     pub pictures: Option<u32>,
     /// Options of a film.
-    pub track: FilmOptions,
+    pub film: FilmOptions,
 }
 
 /// Returns whether a location is a file of slabs on this machine, by its name.
@@ -89,7 +89,7 @@ pub fn draw_slabs(
         check_several(count, request.pictures, "move")?;
     }
     check_numbered(output, count, PICTURES_SUCH_AS)?;
-    let mut sink = PictureSink::open(output, kind, size, &request.track)?;
+    let mut sink = PictureSink::open(output, kind, size, &request.film)?;
     for (number, camera) in (0..count).zip(&cameras) {
         progress(number.into(), count.into());
         sink.take(number, &slabs.draw(camera, size)?, view.background)?;
