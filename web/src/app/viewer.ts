@@ -260,7 +260,7 @@ export class Viewer implements Actions {
       case "frame":
         this.#picture.show(message.frame, message.bitmap);
         return;
-      case "truth":
+      case "fidelity":
         this.#setFidelity(message.fidelity);
         return;
       case "message":

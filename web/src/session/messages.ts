@@ -60,7 +60,7 @@ export type SessionItem =
   | { readonly kind: "participants"; readonly list: readonly Participant[] }
   | { readonly kind: "view"; readonly seq: number; readonly view: Json }
   | { readonly kind: "frame"; readonly frame: FrameInfo }
-  | { readonly kind: "truth"; readonly fidelity: Fidelity }
+  | { readonly kind: "fidelity"; readonly fidelity: Fidelity }
   /** Arrays drawn on other axes than those described; the list is in the bulk. */
   | { readonly kind: "drawn" }
   | { readonly kind: "message"; readonly severity: Severity; readonly text: string }
@@ -107,7 +107,7 @@ export function parseItem(body: Uint8Array): SessionItem {
     case "frame":
       return { kind: "frame", frame: parseFrame(value) };
     case "truth":
-      return { kind: "truth", fidelity: parseFidelity(value.truth) };
+      return { kind: "fidelity", fidelity: parseFidelity(value.truth) };
     case "drawn":
       return { kind: "drawn" };
     case "message": {

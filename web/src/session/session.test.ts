@@ -108,7 +108,7 @@ describe("items", () => {
     const truth = { level_wanted: 0, blocks_present: 1, blocks_total: 25, state: "loading" };
     const shown = (level: number | null) => {
       const item = parseItem(bytes({ kind: "truth", truth: { ...truth, level_shown: level } }));
-      return item.kind === "truth" ? item.fidelity.levelShown : undefined;
+      return item.kind === "fidelity" ? item.fidelity.levelShown : undefined;
     };
     expect([shown(null), shown(2)]).toEqual([null, 2]);
     expect(() => parseItem(bytes({ kind: "truth", truth }))).toThrow("`level_shown`");

@@ -37,7 +37,7 @@ export type FromWorker =
   | { readonly kind: "participants"; readonly list: readonly Participant[] }
   | { readonly kind: "view"; readonly seq: number; readonly view: Json }
   | { readonly kind: "frame"; readonly frame: FrameInfo; readonly bitmap: ImageBitmap }
-  | { readonly kind: "truth"; readonly fidelity: Fidelity }
+  | { readonly kind: "fidelity"; readonly fidelity: Fidelity }
   | { readonly kind: "message"; readonly severity: Severity; readonly text: string }
   | { readonly kind: "values"; readonly values: ValuesNote }
   | { readonly kind: "servers"; readonly servers: readonly Server[] }
