@@ -17,6 +17,8 @@ use super::transpose::{in_c_order, permuted};
 const MAX_ITEM_BYTES: usize = 64 << 10;
 /// Most fields of a structured element type of Zarr.
 const MAX_STRUCT_FIELDS: usize = 256;
+/// Most characters of an element type in an error.
+const MAX_SHOWN_CHARS: usize = 80;
 /// Bytes of a character of fixed Unicode text in a file; at most as many are needed in UTF-8.
 const CHARACTER_BYTES: usize = 4;
 
@@ -99,7 +101,13 @@ pub(super) fn readings(document: &Value, is_v2: bool) -> Result<Vec<ElementReadi
     let all = if is_v2 { of_v2(dtype, has_text_filter(document)) } else { of_v3(dtype) };
     let all = all.ok_or_else(|| Error::unsupported(format!("element type `{}`", short(dtype))))?;
     let fits = |r: &ElementReading| r.form.item_bytes().is_none_or(|n| (1..=MAX_ITEM_BYTES).contains(&n));
-    if all.len() > MAX_STRUCT_FIELDS || !all.iter().all(fits) {
+    if all.len() > MAX_STRUCT_FIELDS {
+        return Err(Error::unsupported(format!(
+            "element type with {} numbers and texts; at most {MAX_STRUCT_FIELDS} are read",
+            all.len()
+        )));
+    }
+    if !all.iter().all(fits) {
         return Err(Error::unsupported(format!("element type of no or more than {MAX_ITEM_BYTES} bytes")));
     }
     Ok(all)
@@ -107,7 +115,7 @@ pub(super) fn readings(document: &Value, is_v2: bool) -> Result<Vec<ElementReadi
 
 fn short(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    text.chars().take(80).collect()
+    text.chars().take(MAX_SHOWN_CHARS).collect()
 }
 
 fn one(form: ElementForm) -> ElementReading {
