@@ -33,9 +33,9 @@ use crate::servers::{ReplicaSource, UnassignedParts};
 const MAX_BLOCKS_IN_FLIGHT: usize = 512;
 /// Maximum number of large reads of one call in flight; each arrives in pieces, and is decompressed concurrently.
 const MAX_LARGE_READS: usize = 4_096;
-/// Size of the parts of a read whose rest is requested over another connection, in bytes, and the number of parts in
-/// flight.
+/// Size of the parts of a read whose rest is requested over another connection, in bytes.
 const PART_BYTES: u64 = 4 << 20;
+/// Maximum number of such parts in flight.
 const MAX_PARTS_IN_FLIGHT: usize = 64;
 /// Maximum number of reads that are retried concurrently, after the server was too busy for them.
 const MAX_RETRIES_IN_FLIGHT: usize = 64;

@@ -23,9 +23,11 @@ const STARTUP_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 /// Interval at which the smallest round trip is measured again, seconds.
 const PROBE_RTT_EVERY_SECS: f64 = 10.0;
-/// Duration of that measurement, with a window of four packets, seconds.
+/// Duration of that measurement, with a window of `LEAST_PACKETS`, seconds.
 const PROBE_RTT_SECS: f64 = 0.2;
+/// Smallest window, packets.
 const LEAST_PACKETS: f64 = 4.0;
+/// First window, packets.
 const FIRST_PACKETS: f64 = 10.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -20,9 +20,9 @@ use crate::output::{ArrayHeader, FileKind, csv, hdf5, netcdf, normalized_attribu
 use crate::read_slabs::{ReadSlab, slabs};
 use crate::selection_text::ArraySelection;
 
-/// Minimum number of slabs that are read concurrently: enough for a path with many small selections. With more memory
-/// it is higher: 256 MiB fill 10 Gb/s over 200 ms.
+/// Number of slabs that are read concurrently with little memory: enough for a path with many small selections.
 const MIN_SLABS_IN_FLIGHT: u64 = 8;
+/// Maximum number of slabs that are read concurrently: 256 MiB fill 10 Gb/s over 200 ms.
 const MAX_SLABS_IN_FLIGHT: u64 = 32;
 /// Maximum number of selections in one copy.
 const MAX_SELECTIONS: usize = 1 << 20;

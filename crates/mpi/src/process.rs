@@ -18,9 +18,10 @@ use crate::launched;
 /// Maximum number of messages in flight from one process to another in a lane; further ones wait. The same as between
 /// threads.
 pub const MAX_UNDER_WAY: usize = compose::MAX_WAITING;
-/// Number of polls without a pause; later a waiting process yields the core, with pauses of up to the following
-/// duration.
+/// Number of polls without a pause; later a waiting process yields the core, with pauses of up to
+/// `LONGEST_PAUSE`.
 const POLLS: u32 = 256;
+/// Longest pause between two polls of a waiting process.
 const LONGEST_PAUSE: Duration = Duration::from_micros(200);
 /// Number of polls, about a second, after which a process counts as idle and pauses longer.
 const IDLE_AFTER_POLLS: u32 = 5_000;

@@ -48,12 +48,13 @@ pub const LEAST_RTT: Duration = Duration::from_millis(5);
 /// ms, a queue that overflowed at the start of the kernel's BBR (1 Gb/s, 20 ms) was mistaken for losses of
 /// the path.
 const ROUND_TRIPS: u32 = 2;
+/// Shortest length of an observation.
 const LEAST_SPAN: Duration = Duration::from_millis(300);
 /// Consecutive observations with gaps after which QUIC is tried.
 const INTERVALS_WITH_GAPS: u32 = 3;
 /// Rate from which TCP is kept in spite of gaps, bytes per second: its sender does not treat them as
 /// congestion, and QUIC would need most of a processor at either end.
-const ENOUGH: f64 = 60e6;
+const ENOUGH_BYTES_PER_SEC: f64 = 60e6;
 /// Fewest bytes of an observation that is judged.
 const LEAST_BYTES: u64 = 32 << 10;
 /// Silence after which a connection with an open request is replaced, besides `SILENT_ROUND_TRIPS` round
@@ -144,7 +145,7 @@ impl LinkWatch {
         }
         let rate = came as f64 / span.as_secs_f64();
         self.best = self.best.max(rate);
-        let has_gaps = is.out_of_order > was.out_of_order && rate < ENOUGH;
+        let has_gaps = is.out_of_order > was.out_of_order && rate < ENOUGH_BYTES_PER_SEC;
         self.intervals_with_gaps = if has_gaps { self.intervals_with_gaps + 1 } else { 0 };
         if let Some(trial) = self.trial {
             return now >= trial.until && self.is_worse(trial);

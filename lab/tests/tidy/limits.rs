@@ -12,7 +12,7 @@ const ORDER: &[&str] = &[
 ];
 
 /// Beginnings of the names of constants that are limits.
-const PREFIXES: &[&str] = &["MAX_", "MIN_", "MOST_", "LONGEST_"];
+const PREFIXES: &[&str] = &["MAX_", "MIN_", "MOST_", "LONGEST_", "LEAST_"];
 
 /// Names of other constants that are limits.
 const LISTED: &[&str] = &[
@@ -53,13 +53,15 @@ const HEAD: &str = "# Limits
 
 Named constants of the code that bound memory, queues, sizes and times. This page is generated from the source code and its comments;
 a test compares the two, and `CORRIDOR_BLESS=1 cargo test -p corridor-lab --test tidy` writes it again. A value that is not a plain number
-is shown as in the source code. `docs/wire.md` explains the limits of the protocol.
+is shown as in the source code. The second column is the module in the crate. `docs/wire.md` explains the limits of the protocol.
 ";
 
 /// Constant that is a limit.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct LimitRow {
     name: String,
+    /// Module in its crate, as in `cpu::work`.
+    module: String,
     value: String,
     /// First sentence of its comment.
     sentence: String,
@@ -90,13 +92,21 @@ fn is_limit(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || LISTED.contains(&name)
 }
 
-/// Limits of a source file. A comment counts for all constants that follow it directly; those without one are left out.
-fn limits(text: &str) -> Vec<LimitRow> {
-    let mut limits = Vec::new();
+/// Module of a source file in its crate.
+fn module(path: &str) -> String {
+    let file = path.split_once("/src/").map_or(path, |(_, file)| file);
+    let file = file.trim_end_matches(".rs").trim_end_matches(".ts");
+    file.trim_end_matches("/mod").replace('/', "::")
+}
+
+/// Limits of a source file, and the names of those that have no comment of their own. Constants within functions do
+/// not count.
+fn limits(path: &str, text: &str) -> (Vec<LimitRow>, Vec<String>) {
+    let (mut limits, mut without_comment) = (Vec::new(), Vec::new());
     let mut comment: Vec<&str> = Vec::new();
     let mut was_comment = false;
-    let mut lines = lines_without_tests(text).map(|(_, line)| line.trim());
-    while let Some(line) = lines.next() {
+    let mut lines = lines_without_tests(text).map(|(_, line)| (line.starts_with("    "), line.trim()));
+    while let Some((is_inner, line)) = lines.next() {
         let typescript = line.strip_prefix("/** ").and_then(|rest| rest.strip_suffix(" */"));
         if let Some(sentence) = line.strip_prefix("///").or(typescript) {
             if !was_comment || typescript.is_some() {
@@ -116,17 +126,22 @@ fn limits(text: &str) -> Vec<LimitRow> {
         };
         let mut statement = line.to_owned();
         while !statement.ends_with(';') {
-            let Some(next) = lines.next() else { break };
+            let Some((_, next)) = lines.next() else { break };
             statement.push(' ');
             statement.push_str(next);
         }
         let source = statement.split_once(" = ").map(|(_, source)| source.trim_end_matches(';').trim());
-        if let Some(source) = source.filter(|_| is_limit(name) && !comment.is_empty()) {
+        let comment = std::mem::take(&mut comment);
+        let Some(source) = source.filter(|_| is_limit(name)) else { continue };
+        if !comment.is_empty() {
             let sentence = first_sentence(&comment.join(" "));
-            limits.push(LimitRow { name: name.to_owned(), value: value(name, source), sentence });
+            let (name, module) = (name.to_owned(), module(path));
+            limits.push(LimitRow { value: value(&name, source), name, module, sentence });
+        } else if !is_inner {
+            without_comment.push(format!("{path}: {name}"));
         }
     }
-    limits
+    (limits, without_comment)
 }
 
 /// First sentence of a comment, for a cell of a table.
@@ -194,9 +209,9 @@ fn page(by_heading: &BTreeMap<String, BTreeSet<LimitRow>>) -> String {
     let mut page = HEAD.to_owned();
     for heading in ORDER.iter().copied().chain(others) {
         let Some(limits) = by_heading.get(heading).filter(|limits| !limits.is_empty()) else { continue };
-        page.push_str(&format!("\n## {heading}\n\n| limit | value | bounds |\n|---|---|---|\n"));
-        for LimitRow { name, value, sentence } in limits {
-            page.push_str(&format!("| `{name}` | {value} | {sentence} |\n"));
+        page.push_str(&format!("\n## {heading}\n\n| limit | module | value | bounds |\n|---|---|---|---|\n"));
+        for LimitRow { name, module, value, sentence } in limits {
+            page.push_str(&format!("| `{name}` | `{module}` | {value} | {sentence} |\n"));
         }
     }
     page
@@ -205,11 +220,18 @@ fn page(by_heading: &BTreeMap<String, BTreeSet<LimitRow>>) -> String {
 #[test]
 fn the_page_of_limits_matches_the_constants() {
     let mut by_heading: BTreeMap<String, BTreeSet<LimitRow>> = BTreeMap::new();
+    let mut without_comment = Vec::new();
     for path in tracked() {
-        if let Some(heading) = heading(&relative(&path)) {
-            by_heading.entry(heading.to_owned()).or_default().extend(limits(&read(&path)));
-        }
+        let name = relative(&path);
+        let Some(heading) = heading(&name) else { continue };
+        let (limits, others) = limits(&name, &read(&path));
+        by_heading.entry(heading.to_owned()).or_default().extend(limits);
+        without_comment.extend(others);
     }
+    assert!(
+        without_comment.is_empty(),
+        "say in a comment above each of these limits what it bounds: {without_comment:#?}"
+    );
     assert_page(&root().join("docs/limits.md"), &page(&by_heading));
 }
 
@@ -219,16 +241,15 @@ fn limits_are_constants_with_a_comment() {
         const MIN_BYTES: u64 = 3 << 9;\n\nconst MAX_BARE: u8 = 1;\n/// Other.\nconst OTHER: u8 = 2;\n\
         /** Longest wait. */\nexport const MAX_WAIT = 2 * TURN;\n#[cfg(test)]\nmod tests {\n    /// No.\n    \
         const MAX_NO: u8 = 1;\n}\n";
+    let (found, without_comment) = limits("crates/a/src/b/mod.rs", text);
     let found: Vec<String> =
-        limits(text).into_iter().map(|l| format!("{} {} {}", l.name, l.value, l.sentence)).collect();
+        found.into_iter().map(|l| format!("{} {} {} {}", l.name, l.module, l.value, l.sentence)).collect();
+    assert_eq!(found, ["MAX_BYTES b 1 MiB Largest `Block`, bytes", "MAX_WAIT b `2 * TURN` Longest wait"]);
     assert_eq!(
-        found,
-        [
-            "MAX_BYTES 1 MiB Largest `Block`, bytes",
-            "MIN_BYTES 1,536 B Largest `Block`, bytes",
-            "MAX_WAIT `2 * TURN` Longest wait"
-        ]
+        without_comment,
+        ["MIN_BYTES", "MAX_BARE"].map(|name| format!("crates/a/src/b/mod.rs: {name}"))
     );
+    assert_eq!(module("crates/a/src/b/c.rs"), "b::c");
     assert_eq!(heading("crates/a/src/b/c.rs"), Some("a"));
     assert_eq!(heading(WEB_LIMITS), Some("web"));
     assert!(

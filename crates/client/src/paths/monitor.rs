@@ -18,8 +18,9 @@ use super::Paths;
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of samples between two records.
 const SAMPLES_PER_RECORD: u32 = 10;
-/// Minimum number of bytes and minimum time for measuring a rate.
+/// Minimum number of bytes for measuring a rate.
 const MIN_RATE_BYTES: u64 = 512 << 10;
+/// Minimum time for measuring a rate.
 const MIN_RATE_TIME: Duration = Duration::from_millis(200);
 
 /// Excess over the minimum round trip, as a fraction and as a time, that shows a queue.

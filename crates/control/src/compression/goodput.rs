@@ -10,7 +10,9 @@ use std::time::Duration;
 const ABSORBED_BYTES: u64 = 320 << 10;
 /// Shortest measurement, together with [`LEAST_BYTES`]; `WINDOW_BYTES` end it earlier.
 const WINDOW: Duration = Duration::from_millis(20);
+/// Fewest bytes of a measurement.
 const LEAST_BYTES: u64 = 64 << 10;
+/// Bytes that end a measurement.
 const WINDOW_BYTES: u64 = 1 << 20;
 /// Time within which bytes count as leaving together.
 const SAME_MOMENT: Duration = Duration::from_micros(200);

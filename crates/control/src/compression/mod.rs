@@ -27,6 +27,7 @@ pub struct Sampled {
 const CORE_SHARE: f64 = 0.5;
 /// Factor by which a method must exceed no compression.
 const LEAST_GAIN: f64 = 1.2;
+/// Factor by which a method must exceed the present one.
 const LEAST_CHANGE: f64 = 1.03;
 /// Lower bound of the bytes sent for each byte of data.
 const LEAST_SHARE: f64 = 1e-3;

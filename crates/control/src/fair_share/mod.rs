@@ -25,10 +25,13 @@ pub const LEAST_RATE: f64 = 65_536.0;
 /// Time whose data one turn grants; timers are exact enough for it. The bytes of a turn are bounded by
 /// `LEAST_STEP_BYTES` and `MOST_STEP_BYTES`.
 const TURN: Duration = Duration::from_millis(1);
+/// Fewest bytes that one turn grants.
 const LEAST_STEP_BYTES: u64 = 8 << 10;
+/// Most bytes that one turn grants.
 const MOST_STEP_BYTES: u64 = 256 << 10;
 /// Smallest window of a flow, bytes, unless `LEAST_STEPS` are more: a small flow does not wait for its turn.
 const LEAST_WINDOW_BYTES: u64 = 64 << 10;
+/// Fewest turns in the window of a flow.
 const LEAST_STEPS: u64 = 4;
 /// Time for which unused or late turns are made up: less than shallow buffers hold on long paths.
 const BURST: Duration = Duration::from_millis(8);
@@ -42,6 +45,7 @@ const SLACK: Duration = Duration::from_millis(5);
 const RISE: u64 = 2;
 /// Shortest time over which arrivals are counted; otherwise the longest round trip.
 const LEAST_TICK: Duration = Duration::from_millis(50);
+/// Longest time over which arrivals are counted.
 const LONGEST_TICK: Duration = Duration::from_secs(1);
 /// Ticks without data after which a flow leaves its share to others; also the ticks of a new flow before it
 /// can count as wanting less than the rest.

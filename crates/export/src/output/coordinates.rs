@@ -11,8 +11,9 @@ use array::{
 use crate::coordinate_selection::coordinate_array;
 use crate::get::{attributes, reverse_axis};
 
-/// Maximum size of a coordinate array that is copied, and of all of them together, in bytes.
+/// Maximum size of a coordinate array that is copied, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
+/// Maximum size of all coordinate arrays that are copied, in bytes.
 const MAX_ALL_BYTES: u64 = 256 << 20;
 
 /// A coordinate array.

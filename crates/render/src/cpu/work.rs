@@ -34,10 +34,11 @@ pub struct WorkPoint {
 /// bounds](crate::cpu::empty_space::depth_bounds)), as a share of the cost of a sample that is drawn. It is
 /// not zero, because the known values may be coarse.
 const OUTSIDE_BOUNDS: f64 = 1.0 / 256.0;
-/// Number of points, enough for a thousand processes; if there are more blocks each has one point, as many as
-/// a picture may have blocks; and the most points in a block.
+/// Number of points: enough for a thousand processes. If there are more blocks, each has one point.
 const POINTS: usize = 1 << 16;
+/// Most points: as many as a picture may have blocks.
 const MAX_POINTS: usize = 1 << 18;
+/// Most points in a block.
 const MAX_OF_BLOCK: u32 = 1 << 14;
 
 /// Returns the estimated work of a picture in `blocks`, of the level that it wants.

@@ -40,6 +40,8 @@ const OPENED_AT_START: usize = 128;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Number of data sets that are opened concurrently at the start.
 const MAX_CONCURRENT_OPENS: usize = 4;
+/// Most names of data sets in an error.
+const MAX_SHOWN_NAMES: usize = 20;
 
 /// Opens data sets, with the settings and the memory that they share.
 pub trait Opener: Send + Sync {
@@ -593,7 +595,7 @@ impl Exports {
         match (name, &*all) {
             ("", [only]) => Ok(Arc::clone(only)),
             _ => all.iter().find(|e| e.name == name).cloned().ok_or_else(|| {
-                let names: Vec<&str> = all.iter().take(20).map(|e| e.name.as_str()).collect();
+                let names: Vec<&str> = all.iter().take(MAX_SHOWN_NAMES).map(|e| e.name.as_str()).collect();
                 // In a URL, a `/` separates the data set from the array: the name may be the beginning of a longer one.
                 let is_longer = |export: &Arc<Export>| {
                     export.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))

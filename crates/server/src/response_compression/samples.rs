@@ -7,8 +7,9 @@ use control::compression::{Sampled, may_help};
 use tokio::time::Instant;
 use wire::compression::{Algorithm, CompressionMethod};
 
-/// Number of stretches in a sample, and their size in bytes.
+/// Number of stretches in a sample.
 const STRETCHES: usize = 4;
+/// Size of a stretch, bytes.
 const STRETCH_BYTES: usize = 16 << 10;
 /// Levels of LZ4 and Zstandard that are tried, each with the maximum speed of one core, in bytes per second.
 const LZ4_LEVELS: [(u8, f64); 1] = [(1, f64::MAX)];

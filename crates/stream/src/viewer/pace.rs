@@ -43,8 +43,9 @@ pub const MOVING_HOLD: Duration = Duration::from_millis(400);
 pub const SETTLE: Duration = Duration::from_millis(200);
 /// Number of steps of the resolution of a side.
 const SCALE_STEPS: u32 = 24;
-/// Resolution before the first measurement, and the lowest resolution, in steps of the sides.
+/// Resolution before the first measurement, in steps of the sides.
 const FIRST_SCALE: u32 = 12;
+/// Lowest resolution, in steps of the sides.
 const LEAST_SCALE: u32 = 3;
 /// Resolution below which frames become rarer rather than coarser, in steps of the sides: a ninth of the
 /// pixels.

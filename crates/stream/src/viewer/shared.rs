@@ -29,8 +29,9 @@ use crate::viewer::viewer_state::ViewerState;
 
 /// Most pictures drawn at once: each uses all cores, a second one fills the gaps of the first.
 pub(crate) const DRAWS_AT_ONCE: usize = 2;
-/// Divisor of the memory that gives the part for blocks in flight, and its upper limit in bytes.
+/// Divisor of the memory that gives the part for blocks in flight.
 const IN_FLIGHT_SHARE: u64 = 4;
+/// Most memory for blocks in flight, bytes.
 const MAX_IN_FLIGHT_BYTES: u64 = 256 << 20;
 
 /// Attempts to describe changed data before the failure is reported to participants, and the pause between them.

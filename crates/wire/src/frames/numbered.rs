@@ -13,6 +13,7 @@ use crate::OpId;
 const MAX_GAP: u64 = 64;
 /// Limit of the array: places for each operation in it, plus `LEAST_PLACES`.
 const PLACES_PER_ONE: usize = 4;
+/// Places in the array that are always allowed.
 const LEAST_PLACES: usize = 64;
 /// Places that are kept allocated when all operations have ended.
 const KEPT_PLACES: usize = 256;

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use crate::formats::common::describe;
 
-/// Most OME multiscale images of one group, and most levels of one of them.
+/// Most OME multiscale images of one group.
 const MAX_PYRAMIDS: usize = 16;
+/// Most levels of one OME multiscale image.
 const MAX_LEVELS: usize = array::MAX_LEVELS;
 
 /// Multiscale image of the attributes of a group.

@@ -14,8 +14,9 @@ const BLOSC_HEADER_BYTES: usize = 16;
 const LONG_HEADER_BYTES: usize = 32;
 /// Most filters of a Blosc2 chunk.
 const MAX_BLOSC_FILTERS: usize = 6;
-/// Most streams of a split block, and fewest elements of each, in the first edition; other blocks were never split.
+/// Most streams of a split block in the first edition; other blocks were never split.
 const MAX_STREAMS: usize = 16;
+/// Fewest elements of each stream of a split block.
 const LEAST_STREAM_ITEMS: usize = 128;
 /// Distance from which on BloscLZ writes longer distances.
 const FAR: usize = 8191;

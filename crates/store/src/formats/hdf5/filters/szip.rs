@@ -12,8 +12,9 @@ use crate::formats::common::shuffle::unshuffle;
 const NEAREST_NEIGHBOR: u32 = 32;
 /// The most significant byte of a pixel comes first.
 const BIG_ENDIAN: u32 = 16;
-/// Most pixels of one szip block, and most blocks of one line.
+/// Most pixels of one szip block.
 const MAX_BLOCK: u32 = 32;
+/// Most blocks of one line.
 const MAX_BLOCKS_PER_LINE: u32 = 128;
 
 /// Parameters of szip in a pipeline.
