@@ -155,8 +155,8 @@ def _codecs(text: str, name: str, typestr: str, axes: int) -> dict[str, Any] | N
         }
     else:
         key, whole = ".zarray", {"dtype": typestr, "shape": [1] * axes, "chunks": [1] * axes} | document
-    text = json.dumps(whole).encode()
-    store = MemoryStore({key: default_buffer_prototype().buffer.from_bytes(text)})
+    encoded = json.dumps(whole).encode()
+    store = MemoryStore({key: default_buffer_prototype().buffer.from_bytes(encoded)})
     try:
         made: Any = zarr.open_array(store, mode="r", zarr_format=3 if is_v3 else 2)
     except Exception:
