@@ -52,6 +52,12 @@ describe("own changes", () => {
 });
 
 describe("changes by the node", () => {
+  it("make the picture current only after a frame shows them", () => {
+    const views = joined();
+    views.incoming(7, { v: 1, transfer: null });
+    expect([views.isCurrent(6), views.isCurrent(7)]).toEqual([false, true]);
+  });
+
   it("are applied, except to fields with a newer own change that the node has not seen yet", () => {
     const views = joined();
     views.change({ time: 3 }, false);

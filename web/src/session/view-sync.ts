@@ -18,7 +18,7 @@ export class ViewSync {
   #moving = false;
   #sentMoving = false;
   #seq = 0;
-  /** Number of the last own change that altered the picture. */
+  /** Number of the last change that altered the picture. */
   #alteredSeq = 0;
   readonly #fieldSeq = new Map<string, number>();
 
@@ -26,14 +26,9 @@ export class ViewSync {
     return this.#view;
   }
 
-  /** True if the frame of view `seq` shows the newest own change. */
+  /** True if the frame of view `seq` shows the newest change, by this person or by others. */
   isCurrent(seq: number): boolean {
     return seq >= this.#alteredSeq && Object.keys(this.#pending).length === 0;
-  }
-
-  /** Number of the last own change that alters the picture; frames from this number on show it. */
-  get alteredSeq(): number {
-    return this.#alteredSeq;
   }
 
   /** Starts with the view of a new connection; then sends the fields again that the user or the link has chosen. */
@@ -62,6 +57,8 @@ export class ViewSync {
   /** Applies a change by the node or another participant; keeps own changes that the node has not received. */
   incoming(seq: number, view: Json): void {
     this.#seq = Math.max(this.#seq, seq);
+    // Frames with lower numbers show the view before.
+    this.#alteredSeq = Math.max(this.#alteredSeq, seq);
     const { patch } = parseView(view);
     const isTheirs = ([name]: [string, unknown]) =>
       !(name in this.#pending) && (this.#fieldSeq.get(name) ?? 0) <= seq;
