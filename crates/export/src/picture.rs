@@ -236,7 +236,7 @@ fn color_by_field(by: &Value, asked: &ViewRequest, view: &View) -> Result<Value>
 fn camera_from(direction: [f64; 3], size: ImageSize, view: &View, dataset: &Dataset) -> Result<Value> {
     let (array, _, position) = view.place_in(dataset)?;
     let bounds = VolumeView::new(dataset, array, &position)?.bounds();
-    let camera = render::Camera::framing(&bounds, direction).widened(size);
+    let camera = render::Camera::enclosing(&bounds, direction, size);
     serde_json::to_value(camera).map_err(|e| Error::internal(format!("a camera in JSON: {e}")))
 }
 

@@ -1,7 +1,7 @@
 //! The viewer: holds the state, talks to the worker, carries out actions. Everything visible is drawn by components
 //! from the state; everything about the network happens in the worker.
 
-import { AXIS_VIEWS, distance, fit, home, toggleProjection, widened } from "../camera/camera.ts";
+import { AXIS_VIEWS, fit, toggleProjection } from "../camera/camera.ts";
 import {
   asDrawn,
   canColor,
@@ -169,8 +169,8 @@ export class Viewer implements Actions {
   };
 
   resetCamera = (): void => {
-    const { forward, up } = home(this.box()?.extent ?? [1, 1, 1]);
-    this.#look(forward, up);
+    // The node chooses the camera, as for the first picture.
+    this.change({ camera: null });
   };
 
   axisView = (index: number): void => {
@@ -300,14 +300,8 @@ export class Viewer implements Actions {
   }
 
   #incoming(seq: number, view: Json): void {
-    const hadCamera = this.camera() !== null;
     this.#viewSync.incoming(seq, view);
     this.#viewChanged();
-    const camera = this.camera();
-    if (hadCamera || !camera) return;
-    const { clientWidth: width, clientHeight: height } = this.#options.canvas;
-    const wide = widened(camera, this.box()?.diagonal ?? distance(camera), { width, height });
-    if (wide !== camera) this.change({ camera: wide });
   }
 
   #describe(dataset: Dataset): void {

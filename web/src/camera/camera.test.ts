@@ -9,13 +9,10 @@ import {
   distance,
   fit,
   heightAtTarget,
-  home,
-  HOME_FORWARD,
   orbit,
   pan,
   toggleProjection,
   turn,
-  widened,
   zoom,
 } from "./camera.ts";
 import { usesKey } from "./keys.ts";
@@ -37,11 +34,15 @@ function expectNear(a: Vec3, b: Vec3): void {
 
 /** Position of a world point on the screen, pixels from the center, y down. */
 function project(camera: Camera, point: Vec3): [number, number] {
+  return projectInto(SIZE, camera, point);
+}
+
+function projectInto(size: typeof SIZE, camera: Camera, point: Vec3): [number, number] {
   const { forward, right, up } = basis(camera);
   const from = sub(point, camera.eye);
   const isFlat = "orthographic" in camera.projection;
   const perPixel =
-    (heightAtTarget(camera) / SIZE.height) * (isFlat ? 1 : dot(from, forward) / distance(camera));
+    (heightAtTarget(camera) / size.height) * (isFlat ? 1 : dot(from, forward) / distance(camera));
   return [dot(from, right) / perPixel, -dot(from, up) / perPixel];
 }
 
@@ -140,46 +141,32 @@ describe("projection", () => {
 });
 
 describe("fit", () => {
-  const box = { center: [10, 20, 30] as const, diagonal: DIAGONAL };
+  const box = { center: [10, 20, 30] as const, extent: [12, 4, 7] as const };
+  const signs = [-1, 1].flatMap((x) => [-1, 1].flatMap((y) => [-1, 1].map((z): Vec3 => [x, y, z])));
+  const corners = signs.map(
+    (sign) =>
+      box.extent.map(
+        (side, axis) => (box.center[axis] ?? 0) + ((sign[axis] ?? 0) * side) / 2,
+      ) as unknown as Vec3,
+  );
   it.each([
     [800, 600],
     [390, 844],
-  ])("sees the whole sphere around the volume at %d by %d", (width, height) => {
+  ])("sees all corners of the box, and one at the border, at %d by %d", (width, height) => {
     for (const like of [CAMERA, FLAT]) {
-      for (const { forward, up } of AXIS_VIEWS) {
+      for (const { forward, up } of [
+        ...AXIS_VIEWS,
+        { forward: [-0.45, 0.8, -0.4] as const, up: [0, 0, 1] as const },
+      ]) {
         const camera = fit(box, forward, up, { width, height }, like);
-        const radius = DIAGONAL / 2;
-        const half = heightAtTarget(camera) / 2;
-        const reach =
-          "orthographic" in camera.projection
-            ? radius
-            : radius / Math.cos(Math.asin(radius / distance(camera)));
-        expect(half).toBeGreaterThan(reach);
-        expect((half * width) / height).toBeGreaterThan(reach);
+        const places = corners.map((corner) => projectInto({ width, height }, camera, corner));
+        const reach = Math.max(
+          ...places.map(([x, y]) => Math.max(Math.abs(x) / (width / 2), Math.abs(y) / (height / 2))),
+        );
+        expect(reach).toBeLessThan(1);
+        expect(reach).toBeGreaterThan(0.95);
       }
     }
-  });
-});
-
-describe("home", () => {
-  it("looks at flat data from their broad side", () => {
-    expect(home([360, 180, 1])).toEqual({ forward: [0, 0, -1], up: [0, 1, 0] });
-    expect(home([10, 1, 10]).forward).toEqual([0, 1, 0]);
-    expect(home([1, 10, 10]).forward).toEqual([-1, 0, 0]);
-  });
-
-  it("looks at volumes and elongated data from the front, right and above", () => {
-    expect(home([10, 10, 2])).toEqual({ forward: HOME_FORWARD, up: [0, 0, 1] });
-    expect(home([100, 1, 1]).forward).toEqual(HOME_FORWARD);
-  });
-});
-
-describe("widened", () => {
-  it("moves away on a narrow screen only", () => {
-    expect(widened(CAMERA, DIAGONAL, SIZE)).toBe(CAMERA);
-    const moved = widened(CAMERA, DIAGONAL, { width: 300, height: 600 });
-    expect(heightAtTarget(moved)).toBeCloseTo(2 * heightAtTarget(CAMERA), 9);
-    expectNear(moved.target, CAMERA.target);
   });
 });
 

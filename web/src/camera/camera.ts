@@ -3,7 +3,7 @@
 
 import type { Camera, Projection, Vec3 } from "../view/schema.ts";
 import type { WorldBox } from "../dataset/world.ts";
-import { add, cross, length, normalize, rotate, scale, sub } from "./vec.ts";
+import { add, cross, dot, length, normalize, rotate, scale, sub } from "./vec.ts";
 
 /** Angle of a full drag across the smaller side of the picture. */
 const DRAG_ANGLE_RAD = Math.PI;
@@ -104,38 +104,41 @@ export function toggleProjection(camera: Camera): Camera {
   return { ...camera, eye: sub(camera.target, scale(forward, away)), projection };
 }
 
-/** Returns a camera that sees all of `box` along `forward`, with the projection of `like` if given. */
+/** Signs of the corners of a box around its center. */
+const CORNERS = [-1, 1].flatMap((x) => [-1, 1].flatMap((y) => [-1, 1].map((z) => [x, y, z])));
+
+/** Returns the nearest camera that sees all of `box` along `forward`, with the projection of `like` if given. */
 export function fit(
-  box: Pick<WorldBox, "center" | "diagonal">,
+  box: Pick<WorldBox, "center" | "extent">,
   forward: Vec3,
   up: Vec3,
   size: Size,
   like: Camera | null = null,
 ): Camera {
   const aspect = size.width / Math.max(1, size.height);
-  const radius = box.diagonal / 2;
-  const height = (2 * radius * FIT_MARGIN) / Math.min(1, aspect);
-  const orthographic = like !== null && "orthographic" in like.projection;
+  const isOrthographic = like !== null && "orthographic" in like.projection;
   const fov =
     like && "perspective" in like.projection ? like.projection.perspective.fov_y_rad : DEFAULT_FOV_Y_RAD;
-  // The sphere around the volume touches the narrower pair of sides of the pyramid of sight.
-  const narrower = 2 * Math.atan(Math.tan(fov / 2) * Math.min(1, aspect));
-  const away = orthographic ? 2 * radius * FIT_MARGIN : (radius * FIT_MARGIN) / Math.sin(narrower / 2);
+  const tangent = Math.tan(fov / 2);
+  const toward = normalize(forward);
+  const right = normalize(cross(toward, up), [1, 0, 0]);
+  const above = cross(right, toward);
+  let [half, away] = [0, 0];
+  for (const sign of CORNERS) {
+    const corner = sign.map((s, axis) => (s * (box.extent[axis] ?? 0)) / 2) as unknown as Vec3;
+    const aside = FIT_MARGIN * Math.max(Math.abs(dot(corner, above)), Math.abs(dot(corner, right)) / aspect);
+    half = Math.max(half, aside);
+    away = Math.max(away, aside / tangent - dot(corner, toward));
+  }
+  if (away <= 0) [half, away] = [1, 1 / tangent];
   return {
     eye: sub(box.center, scale(normalize(forward), away)),
     target: box.center,
     up,
-    projection: orthographic
-      ? { orthographic: { height_world: height } }
+    projection: isOrthographic
+      ? { orthographic: { height_world: 2 * half } }
       : { perspective: { fov_y_rad: fov } },
   };
-}
-
-/** Moves a camera for square pictures away so that a narrower picture shows the same. */
-export function widened(camera: Camera, diagonal: number, size: Size): Camera {
-  return size.width < size.height
-    ? zoom(camera, size.height / Math.max(1, size.width), diagonal, size)
-    : camera;
 }
 
 /** Name, direction of sight and up of the six views along the axes, in the order of keys 1 to 6. */
@@ -147,18 +150,3 @@ export const AXIS_VIEWS: readonly { readonly name: string; readonly forward: Vec
   { name: "from +z", forward: [0, 0, -1], up: [0, 1, 0] },
   { name: "from −z", forward: [0, 0, 1], up: [0, 1, 0] },
 ];
-
-/** Direction of the default view: from the front, slightly right and above. */
-export const HOME_FORWARD: Vec3 = [-0.45, 0.8, -0.4];
-
-/** Factor: a flat volume is more than so many times thinner than it is broad. */
-const FLAT = 8;
-
-/** Viewing direction and up vector of `reset`, as in the node's first view: flat data are seen from their broad side. */
-export function home([x, y, z]: Vec3): { readonly forward: Vec3; readonly up: Vec3 } {
-  const isFlat = (side: number, a: number, b: number) => side * FLAT < Math.min(a, b);
-  if (isFlat(z, x, y)) return { forward: [0, 0, -1], up: [0, 1, 0] };
-  const up: Vec3 = [0, 0, 1];
-  if (isFlat(y, x, z)) return { forward: [0, 1, 0], up };
-  return { forward: isFlat(x, y, z) ? [-1, 0, 0] : HOME_FORWARD, up };
-}

@@ -3,7 +3,7 @@
 //! Pure values and mathematics; no mouse state, no animation.
 
 use array::{Error, Result};
-use glam::DVec3;
+use glam::{BVec3, DVec3};
 use serde::{Deserialize, Serialize};
 use view::Projection;
 
@@ -65,8 +65,8 @@ impl Camera {
     const POLE_RAD: f64 = 0.01;
 
     /// Returns a perspective camera that looks along `direction` (need not have unit length) and sees all of
-    /// `bounds` in a square image or wider; for a narrower one, see [`Camera::widened`]. Up is world z, or y
-    /// when looking along z.
+    /// `bounds` in a square image or wider; see also [`Camera::enclosing`]. Up is world z, or y when looking
+    /// along z.
     #[must_use]
     pub fn framing(bounds: &Bounds, direction: [f64; 3]) -> Self {
         let forward = DVec3::from(direction).try_normalize().unwrap_or(DVec3::Y);
@@ -83,22 +83,27 @@ impl Camera {
         }
     }
 
-    /// Returns a camera made for a square image, moved away so that an image of `size` that is higher than
-    /// wide shows as much: a sphere that fitted the one fits the other.
+    /// Returns the camera of [`Camera::framing`], as near to `bounds` as an image of `size` that shows all eight corners
+    /// allows.
     #[must_use]
-    pub fn widened(self, size: ImageSize) -> Self {
+    pub fn enclosing(bounds: &Bounds, direction: [f64; 3], size: ImageSize) -> Self {
+        let far = Self::framing(bounds, direction);
+        let center = DVec3::from(bounds.center());
+        let forward = (center - DVec3::from(far.eye)).normalize();
+        let right = forward.cross(far.up.into()).normalize();
+        let up = right.cross(forward);
         let aspect = f64::from(size.width.max(1)) / f64::from(size.height.max(1));
-        if aspect >= 1.0 {
-            return self;
-        }
-        match self.projection {
-            Projection::Perspective { fov_y_rad } => {
-                let half = fov_y_rad / 2.0;
-                let narrower = (half.tan() * aspect).atan();
-                self.zoom(narrower.sin() / half.sin())
-            }
-            Projection::Orthographic { .. } => self.zoom(aspect),
-        }
+        let tangent = (Self::DEFAULT_FOV_Y_RAD / 2.0).tan();
+        let (low, high) = (DVec3::from(bounds.min) - center, DVec3::from(bounds.max) - center);
+        let distance = (0..8u32).map(|corner| {
+            let is_high = BVec3::new(corner & 1 != 0, corner & 2 != 0, corner & 4 != 0);
+            let corner = DVec3::select(is_high, high, low);
+            let aside = (corner.dot(up).abs() / tangent).max(corner.dot(right).abs() / (tangent * aspect));
+            Self::MARGIN * aside - corner.dot(forward)
+        });
+        let nearest = distance.fold(0.0, f64::max);
+        // A single point has no size.
+        if nearest > 0.0 { Self { eye: (center - forward * nearest).into(), ..far } } else { far }
     }
 
     /// Returns a camera with parallel rays that shows the same picture at the target.
@@ -376,24 +381,20 @@ mod tests {
     }
 
     #[test]
-    fn a_widened_camera_sees_every_corner_in_a_portrait() {
-        let portrait = ImageSize { width: 60, height: 100 };
-        let square = ImageSize { width: 100, height: 100 };
-        // A far corner of the unit cube is as far from the middle as the sphere around it is wide.
-        let mut is_cropped = false;
-        for direction in [Camera::DEFAULT_DIRECTION, [1.0, 1.0, 0.0], [1.0, 0.0, 0.0]] {
-            let framing = Camera::framing(&unit_bounds(), direction);
-            for camera in [framing, framing.orthographic()] {
-                assert_eq!(camera.widened(square), camera);
-                for corner in 0..8u32 {
-                    let p = [0, 1, 2].map(|a| f64::from(corner >> a & 1));
-                    let (x, y) = project_into(portrait, &camera.widened(portrait), p);
-                    assert!((0.0..=1.0).contains(&x) && (0.0..=1.0).contains(&y), "{camera:?} {p:?}");
-                    is_cropped |= !(0.0..=1.0).contains(&project_into(portrait, &camera, p).0);
-                }
+    fn an_enclosing_camera_sees_every_corner_and_one_at_the_border() {
+        for size in [[60, 100], [100, 100], [200, 100]].map(|[width, height]| ImageSize { width, height }) {
+            for direction in [Camera::DEFAULT_DIRECTION, [1.0, 1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]] {
+                let bounds = Bounds { min: [-1.0, 2.0, 3.0], max: [3.0, 3.0, 5.0] };
+                let camera = Camera::enclosing(&bounds, direction, size);
+                let reach = (0..8u32).map(|corner| {
+                    let p = [0, 1, 2].map(|a| [bounds.min[a], bounds.max[a]][(corner >> a & 1) as usize]);
+                    let (x, y) = project_into(size, &camera, p);
+                    (x - 0.5).abs().max((y - 0.5).abs())
+                });
+                let reach = reach.fold(0.0, f64::max);
+                assert!((0.48..0.5).contains(&reach), "{size:?} {direction:?}: {reach}");
             }
         }
-        assert!(is_cropped, "without it the portrait is cropped");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub fn first_camera(view: &VolumeView, size: ImageSize) -> Camera {
     let edges = edges(view);
     match flat_axis(view) {
         Some(axis) => facing(view, edges, axis, size),
-        None => Camera::framing(&seen(view, edges), Camera::DEFAULT_DIRECTION).widened(size),
+        None => Camera::enclosing(&seen(view, edges), Camera::DEFAULT_DIRECTION, size),
     }
 }
 
@@ -195,7 +195,10 @@ mod tests {
         let [right, bottom] = place(&view, [89.0, 0.0, 0.0]);
         assert!(left < 0.05 && right > 0.95 && top < bottom, "{left} {right} {top} {bottom}");
         let cube = volume([40; 3], Affine::IDENTITY, false);
-        assert_eq!(first_camera(&cube, SIZE), Camera::framing(&cube.bounds(), Camera::DEFAULT_DIRECTION));
+        assert_eq!(
+            first_camera(&cube, SIZE),
+            Camera::enclosing(&cube.bounds(), Camera::DEFAULT_DIRECTION, SIZE)
+        );
     }
 
     #[test]
