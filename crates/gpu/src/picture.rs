@@ -64,6 +64,8 @@ pub(crate) struct PictureHead {
     slices_are_alone: u32,
     light: [f32; 3],
     spare: f32,
+    soft: [f32; 2],
+    spares: [f32; 2],
     surfaces: [SurfaceEntry; MAX_SURFACES],
     slices: [SliceEntry; MAX_SLICES],
 }
@@ -284,6 +286,8 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Picture
         slices_are_alone: u32::from(prepared.slices_are_alone),
         light: [light.ambient, light.diffuse, light.specular],
         spare: 0.0,
+        soft: prepared.light.soft,
+        spares: [0.0; 2],
         surfaces: entries(&prepared.surfaces, |surface: &PreparedSurface| SurfaceEntry {
             color: surface.color,
             place: surface.place,

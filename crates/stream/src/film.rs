@@ -291,7 +291,7 @@ impl Film {
 
     /// Returns the view with its missing transfer function and colors set to those chosen for the first
     /// picture.
-    fn filled(&mut self, view: &View, view_plan: &ViewPlan) -> View {
+    fn filled(&mut self, view: &View, view_plan: &ViewPlan) -> Result<View> {
         let mut view = view.clone();
         // With colors by another array, the requested color map applies to that array.
         let (value_map, color_by_map) = match (&view.color_by, self.color_map.as_deref()) {
@@ -305,6 +305,7 @@ impl Film {
             self.chosen.get_or_insert_with(|| transfer.clone());
         }
         view.transfer = Some(transfer);
+        view.shading = Some(view_plan.is_shaded(&view)?);
         if let Some((by, color_by)) = view.color_by.as_mut().zip(view_plan.subscription.color_by.as_ref()) {
             if let Some(chosen) = &self.chosen_colors {
                 by.range = by.range.or(chosen.range);
@@ -313,12 +314,12 @@ impl Film {
             *by = chosen_colors(by, &color_by.volume, color_by_map);
             self.chosen_colors.get_or_insert_with(|| by.clone());
         }
-        view
+        Ok(view)
     }
 
     async fn draw(&mut self, PendingPicture { view_plan, view, slabs }: &PendingPicture) -> Result<Still> {
         let drawable = view_plan.subscription.drawable();
-        let view = self.filled(view, view_plan);
+        let view = self.filled(view, view_plan)?;
         let boxes = self.shared.boxes(&view).await?;
         let (camera, size) = (camera_of(&view, &drawable.volume.view)?, self.size);
         let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..view_plan.scene(&view)? };

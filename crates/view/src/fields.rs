@@ -197,13 +197,13 @@ pub const FIELDS: &[ViewField] = &[
     ViewField {
         name: "shading",
         former: None,
-        field_type: FieldType::Flag,
-        help: "Lighting of the volume by the gradient of its values, with a light at the camera. Isosurfaces are always lit.",
+        field_type: FieldType::Nullable(&FieldType::Flag),
+        help: "Lighting of the volume by the gradient of its values, with a light at the camera; null: on for volumes of continuous values, off for images, maps and labels. Isosurfaces are always lit.",
         option: Some(FieldOption {
             name: "shading",
             former: None,
             value_name: "",
-            help: "Lighting of the volume by the gradient of its values [default: as in the view, else off].",
+            help: "Lighting of the volume by the gradient of its values [default: as in the view, else on for volumes of continuous values].",
             more: "Isosurfaces are always lit.",
             form: OptionForm::Switch,
         }),

@@ -101,9 +101,10 @@ pub struct View {
     /// Rendering mode of the volume, in addition to isosurfaces and slices.
     #[serde(default)]
     pub mode: Mode,
-    /// Shading of the volume by the gradient of the values; surfaces are always shaded.
+    /// Shading of the volume by the gradient of the values; surfaces are always shaded. With `None` the viewer
+    /// chooses, as [`View::is_shaded`] does.
     #[serde(default)]
-    pub shading: bool,
+    pub shading: Option<bool>,
     /// Strength of the light on surfaces, and on the volume with `shading`: from 0, flat colors, to 1.
     #[serde(default = "full_strength")]
     pub lighting: f64,
@@ -151,7 +152,7 @@ impl Default for View {
             surfaces: Vec::new(),
             slices: Vec::new(),
             mode: Mode::default(),
-            shading: false,
+            shading: None,
             lighting: full_strength(),
             grids: false,
             stereo: None,
@@ -301,12 +302,23 @@ impl View {
         all
     }
 
+    /// Returns whether the volume of an array is shaded: by default volumes of continuous values are, but not images,
+    /// maps, labels and colors.
+    #[must_use]
+    pub fn is_shaded(&self, array: &ArrayInfo) -> bool {
+        self.shading.unwrap_or_else(|| array.meaning.is_continuous() && !shows_all_layers(array))
+    }
+
     /// Returns the names of the fields, except `color_by`, that only made sense for `old`, which may be
     /// unknown, if the view shows `new` now.
     fn outdated(&self, old: Option<&ArrayInfo>, new: &ArrayInfo) -> Vec<&'static str> {
         let mut forget = vec!["transfer", "surfaces", "at", "level"];
         if old.is_none_or(|old| !is_same_space(old, new)) {
             forget.extend(["camera", "clip", "slices"]);
+        }
+        let by_default = Self::default();
+        if old.is_none_or(|old| by_default.is_shaded(old) != by_default.is_shaded(new)) {
+            forget.push("shading");
         }
         let has_time = |a: &ArrayInfo| a.time_axis().is_none_or(|axis| self.time < a.shape()[axis]);
         if !has_time(new) {

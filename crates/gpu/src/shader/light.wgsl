@@ -1,12 +1,26 @@
 // Lighting by a headlight at the eye, as in `scene/light.rs` of `render`.
 
-// Squared cosine between a gradient in volume space and the ray; 1 without a gradient, or with an infinite one.
-fn squared_cosine(gradient: vec3f) -> f32 {
+// Squared length of a gradient in volume space, and the square of its part along the ray.
+fn squares_of(gradient: vec3f) -> vec2f {
     let along = dot(gradient, ray_step * (picture.direction / step_stretch));
     let mixed = vec3f(gradient.xx, gradient.y) * vec3f(gradient.y, gradient.zz);
-    let square = dot(gradient * gradient, picture.squares) + dot(mixed, picture.mixed_squares);
-    if square > 0.0 && square < NEVER {
-        return min(along * along / square, 1.0);
+    return vec2f(dot(gradient * gradient, picture.squares) + dot(mixed, picture.mixed_squares), along * along);
+}
+
+// Squared cosine between a gradient in volume space and the ray; 1 without a gradient, or with an infinite one.
+fn squared_cosine(gradient: vec3f) -> f32 {
+    let squares = squares_of(gradient);
+    if squares.x > 0.0 && squares.x < NEVER {
+        return min(squares.y / squares.x, 1.0);
+    }
+    return 1.0;
+}
+
+// The same for the gradient of a sample of the volume, softer where the gradient is weak.
+fn soft_squared_cosine(gradient: vec3f) -> f32 {
+    let squares = squares_of(gradient) + picture.soft;
+    if squares.x < NEVER {
+        return min(squares.y / squares.x, 1.0);
     }
     return 1.0;
 }

@@ -43,7 +43,7 @@ fn add_leg(first_word: u32, found: Found, is_bent: bool) {
     }
     var light = vec2f(1.0, 0.0);
     if IS_LIT {
-        light = light_of(squared_cosine(found.slope + slope));
+        light = light_of(soft_squared_cosine(found.slope + slope));
     }
     let parts = part_count(size);
     let apart = (found.place - leg_start) / f32(parts);

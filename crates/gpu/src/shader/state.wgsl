@@ -87,6 +87,8 @@ struct Picture {
     slices_are_alone: u32,
     // Ambient, diffuse and specular light.
     light: vec3f,
+    // Additions to the squared length of a gradient, and to the squared part along the ray.
+    soft: vec2f,
     surfaces: array<Surface, MAX_SURFACES>,
     slices: array<Slice, MAX_SLICES>,
     levels: array<Level, MAX_LEVELS>,

@@ -16,7 +16,7 @@ use crate::cpu::empty_space::visible_cells::SamplingPlan;
 use crate::cpu::packet::spacing::SampleSpacing;
 use crate::cpu::samples::level_fade::Fade;
 use crate::cpu::samples::shading::Shading;
-use crate::cpu::table::{Recipe, TransferTables};
+use crate::cpu::table::{ENTRIES, Recipe, TransferTables};
 use crate::scene::camera::Lens;
 use crate::scene::frustum::Frustum;
 use crate::scene::light::{Lamp, Metric};
@@ -120,7 +120,7 @@ impl<'a, T: Voxel> CastContext<'a, T> {
             shows_volume: is_composite && !visibility.is_hidden(),
             lamp: Lamp::new(&volume_from_world),
             metric: (scene.is_lit && is_composite && !scene.light.is_flat())
-                .then(|| Metric::new(&volume_from_world, step_world, scene.light)),
+                .then(|| metric_of(scene, &volume_from_world, step_world, finest)),
             scene,
             part: *part,
             is_shared,
@@ -159,6 +159,17 @@ impl<'a, T: Voxel> CastContext<'a, T> {
             })
             .collect()
     }
+}
+
+/// Returns the metric of the light of a scene's volume, for steps of this length and this finest level.
+pub(crate) fn metric_of(
+    scene: &Scene,
+    volume_from_world: &DAffine3,
+    step_world: f64,
+    finest_level_index: usize,
+) -> Metric {
+    let voxel_world = scene.view.spacing_world(finest_level_index);
+    Metric::new(volume_from_world, [step_world, voxel_world], ENTRIES, scene.light)
 }
 
 /// Returns the part of the volume that may be visible, for each level.

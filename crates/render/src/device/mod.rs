@@ -23,13 +23,12 @@ use crate::blocks::BlockTable;
 use crate::blocks::resident::Resident;
 use crate::blocks::snapshot::{Snapshot, each_blocks};
 use crate::blocks::voxel::{MissingValues, PlaceScale, Voxel, above, below};
-use crate::cpu::context::CastContext;
+use crate::cpu::context::{CastContext, metric_of};
 use crate::cpu::extreme::{BlockPeaks, Extreme};
 use crate::cpu::palette::Palette;
 use crate::cpu::table::TransferTable;
 use crate::isosurface::hits::{StoredSurface, Surfaces};
 use crate::scene::fidelity::ShownSamples;
-use crate::scene::light::Metric;
 use crate::{Bounds, Fidelity, ImagePart, ImageSize, Instructions, LightShares, Scene, Slice, VolumeView};
 
 pub use crate::cpu::empty_space::visible_cells::VisibleCells;
@@ -236,6 +235,8 @@ pub struct PreparedLight {
     pub squares: [f32; 6],
     /// Factors from a ray's step in volume space to its direction.
     pub step_length: f64,
+    /// Additions to the squared length of a gradient, and to its squared part along the ray.
+    pub soft: [f32; 2],
     /// Components of the light.
     pub shares: LightShares,
 }
@@ -324,7 +325,7 @@ impl<T: Voxel> CastContext<'_, T> {
         });
         let tables = &self.tables.by_stride;
         let missing = &self.blocks.missing;
-        let metric = Metric::new(&self.volume_from_world, self.step_world, self.scene.light);
+        let metric = metric_of(self.scene, &self.volume_from_world, self.step_world, self.finest_level_index);
         let surfaces = prepared_surfaces(&Surfaces::new(&self.scene.surfaces, view), &tables[0].scale);
         let extreme = Extreme::new(self.scene, self.blocks, &tables[0]);
         Prepared {
@@ -359,6 +360,7 @@ impl<T: Voxel> CastContext<'_, T> {
             light: PreparedLight {
                 squares: metric.squares,
                 step_length: metric.step_length,
+                soft: metric.soft,
                 shares: metric.shares,
             },
             slices: self.scene.slices.clone(),

@@ -12,6 +12,7 @@ mod surfaces;
 use glam::{DAffine3, DVec3, DVec4};
 use view::{Mode, Projection};
 
+use crate::scene::light::{SOFT_SLOPE, SOFT_SQUARED};
 use crate::{Image, Scene};
 
 /// Voxels of level 0.
@@ -93,6 +94,13 @@ impl<'a, V: ReferenceVoxels> ReferenceCaster<'a, V> {
             }
             Projection::Orthographic { height_world } => (eye + aside * height_world / 2.0, forward),
         }
+    }
+
+    /// Returns the additions to a squared gradient of values and to its squared part along a ray that soften the light.
+    fn soft_light(&self) -> [f64; 2] {
+        let [low, high] = self.scene.transfer.domain();
+        let slope = SOFT_SLOPE * (high - low) / self.scene.view.spacing_world(0);
+        [slope * slope, slope * slope * f64::from(SOFT_SQUARED)]
     }
 
     /// Returns the value at a position in voxels of level 0.
@@ -249,7 +257,7 @@ impl<V: ReferenceVoxels> ReferenceRay<'_, '_, V> {
             let opacity = if length == 1.0 { entry.w } else { 1.0 - (1.0 - entry.w).powf(length) };
             let mut entry = self.recolored(entry * (opacity / entry.w), from.0 + length * share);
             if self.caster.scene.is_lit {
-                entry = self.lit(entry, from.0 + length * share);
+                entry = self.softly_lit(entry, from.0 + length * share);
             }
             color += entry * (1.0 - color.w);
         }
@@ -261,7 +269,12 @@ impl<V: ReferenceVoxels> ReferenceRay<'_, '_, V> {
     }
 
     fn lit(&self, color: DVec4, i: f64) -> DVec4 {
-        surfaces::lit(self.caster, color, self.place(i), self.step)
+        surfaces::lit(self.caster, color, self.place(i), self.step, [0.0; 2])
+    }
+
+    /// Light of the volume, softer where gradients are weak.
+    fn softly_lit(&self, color: DVec4, i: f64) -> DVec4 {
+        surfaces::lit(self.caster, color, self.place(i), self.step, self.caster.soft_light())
     }
 }
 

@@ -57,12 +57,14 @@ impl ReferenceHit {
     }
 }
 
-/// Returns a premultiplied color under light at a position in voxels of level 0, seen along `step` (world).
+/// Returns a premultiplied color under light at a position in voxels of level 0, seen along `step` (world); `soft` is
+/// added to the squared length of the gradient and to its squared part along the ray.
 pub(super) fn lit<V: ReferenceVoxels>(
     caster: &ReferenceCaster<'_, V>,
     color: DVec4,
     p: DVec3,
     step: DVec3,
+    [soft, soft_along]: [f64; 2],
 ) -> DVec4 {
     const NEAR: f64 = 1e-6;
     let cell = p.floor();
@@ -72,7 +74,9 @@ pub(super) fn lit<V: ReferenceVoxels>(
     };
     let gradient = DVec3::new(slope(DVec3::X), slope(DVec3::Y), slope(DVec3::Z));
     let normal = caster.scene.view.world_from_volume.matrix3.inverse().transpose() * gradient;
-    let cosine = normal.try_normalize().map_or(1.0, |normal| normal.dot(step.normalize()).abs());
+    let along = normal.dot(step.normalize());
+    let squared = (along * along + soft_along) / (normal.length_squared() + soft);
+    let cosine = if squared.is_finite() { squared.sqrt() } else { 1.0 };
     let LightShares { ambient, diffuse, specular } = caster.scene.light;
     let [ambient, diffuse, specular] = [ambient, diffuse, specular].map(f64::from);
     let scattered = color.truncate() * (ambient + diffuse * cosine) + specular * cosine.powi(32) * color.w;

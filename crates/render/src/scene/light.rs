@@ -15,6 +15,12 @@ const AMBIENT: f32 = 0.3;
 const DIFFUSE: f32 = 1.0 - AMBIENT;
 /// Specular light of the headlight: white.
 const SPECULAR: f32 = 0.25;
+/// Slope from which on the light of a volume follows its gradients, as a share of the transfer function's values over one
+/// voxel of the finest level drawn. Weaker gradients are mostly noise; their directions would make even regions speckled.
+pub(crate) const SOFT_SLOPE: f64 = 1.0 / 24.0;
+/// Squared cosine with which parts of a volume without a gradient are lit: nearly as bright as what faces the eye, without
+/// its highlight.
+pub(crate) const SOFT_SQUARED: f32 = 0.8;
 /// Number of times the squared cosine is squared again for the specular part: an exponent of 32.
 pub(crate) const SQUARINGS: u32 = 4;
 
@@ -110,6 +116,8 @@ pub(crate) struct Metric {
     pub(crate) squares: [f32; 6],
     /// Length of a step of the rays, in units that make that factor 1.
     pub(crate) step_length: f64,
+    /// Addition to the squared length of a gradient, and to the squared part along the ray.
+    pub(crate) soft: [f32; 2],
     pub(crate) shares: LightShares,
 }
 
@@ -123,7 +131,14 @@ pub(crate) struct Light<S: Simd> {
 
 #[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
 impl Metric {
-    pub(crate) fn new(volume_from_world: &DAffine3, step_world: f64, shares: LightShares) -> Self {
+    /// Creates the metric for rays with steps of `step_world`, through voxels of `voxel_world` of the finest level drawn;
+    /// `range` is the number of places in the table.
+    pub(crate) fn new(
+        volume_from_world: &DAffine3,
+        [step_world, voxel_world]: [f64; 2],
+        range: usize,
+        shares: LightShares,
+    ) -> Self {
         let all = volume_from_world.matrix3;
         // Independent of the unit of length, squares stay far from the limits of `f32`.
         let largest = all.to_cols_array().into_iter().fold(0.0, |a: f64, b| a.max(b.abs()));
@@ -131,7 +146,10 @@ impl Metric {
         let squares = map * map.transpose();
         let [x, y, z] = [squares.x_axis, squares.y_axis, squares.z_axis];
         let squares = [x.x, y.y, z.z, 2.0 * x.y, 2.0 * x.z, 2.0 * y.z].map(|v| v as f32);
-        Self { squares, step_length: step_world * largest, shares }
+        // Gradients are sums of those at both ends of an interval.
+        let slope = 2.0 * SOFT_SLOPE * range as f64 / (voxel_world * largest);
+        let soft = (slope * slope) as f32;
+        Self { squares, step_length: step_world * largest, soft: [soft, soft * SOFT_SQUARED], shares }
     }
 
     /// Directions in volume space of rays with these steps, such that [`Metric::light`] understands them.
@@ -139,13 +157,13 @@ impl Metric {
         (step / self.step_length) as f32
     }
 
-    /// Light on gradients in volume space, seen along `direction`.
+    /// Light on gradients in volume space, seen along `direction`: softer where gradients are weak.
     #[inline(always)]
     pub(crate) fn light<S: Simd>(&self, simd: S, gradient: &[S::F; 3], direction: &[S::F; 3]) -> Light<S> {
         let [x, y, z] = *gradient;
         let along = simd.mul_add(x, direction[0], simd.mul_add(y, direction[1], simd.mul(z, direction[2])));
         let part = |a: S::F, b: S::F, number: usize| (simd.mul(a, b), simd.splat(self.squares[number]));
-        let mut square = simd.splat(0.0);
+        let mut square = simd.splat(self.soft[0]);
         let parts =
             [part(x, x, 0), part(y, y, 1), part(z, z, 2), part(x, y, 3), part(x, z, 4), part(y, z, 5)];
         let mut number = 0;
@@ -154,8 +172,8 @@ impl Metric {
             number += 1;
         }
         let one = simd.splat(1.0);
-        let squared = simd.div(simd.mul(along, along), square);
-        // Without a gradient, or with an infinite one, as if it faced the eye.
+        let squared = simd.div(simd.mul_add(along, along, simd.splat(self.soft[1])), square);
+        // With an infinite gradient, as if it faced the eye.
         let squared = simd.select(simd.eq(squared, squared), simd.min(squared, one), one);
         let cosine = simd.sqrt(squared);
         let mut mirrored = squared;

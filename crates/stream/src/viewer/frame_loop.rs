@@ -322,7 +322,7 @@ impl FrameLoop {
         }
     }
 
-    /// Sets the camera, the transfer function and the colors that the view omits; returns true if it did.
+    /// Sets the camera, shading, transfer function and colors that the view omits; returns true if it did.
     fn fill_in(&mut self, request: &ViewerRequest, facts: &PictureFacts) -> Result<bool> {
         let Some(view_plan) = &self.view_plan else { return Ok(false) };
         if request.view.camera.is_none() {
@@ -333,6 +333,9 @@ impl FrameLoop {
         let (now, is_settled) = (request.view.transfer.as_ref(), facts.is_settled());
         let sensible = || view_plan.subscription.volume.sensible_transfer();
         let mut fields = serde_json::Map::new();
+        if request.view.shading.is_none() {
+            fields.extend(field("shading", &view_plan.is_shaded(&request.view)?)?);
+        }
         if let Some(better) = ChosenValue::better(self.chosen.as_ref(), now, sensible, is_settled) {
             if now != Some(&better.value) {
                 fields.extend(field("transfer", &better.value)?);

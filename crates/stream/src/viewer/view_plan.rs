@@ -208,6 +208,14 @@ impl ViewPlan {
         self.subscription.volume.view.key(0, [0; 3]).array
     }
 
+    /// Returns whether the volume of a view of this array is shaded.
+    ///
+    /// # Errors
+    /// `NotFound` for an array that is gone.
+    pub(crate) fn is_shaded(&self, view: &View) -> Result<bool> {
+        Ok(view.is_shaded(self.dataset.array(self.array())?))
+    }
+
     /// Returns the scene with the transfer function and the colors of `view`; a view without a transfer
     /// function gets a default one.
     pub(crate) fn scene(&self, view: &View) -> Result<Scene> {
@@ -222,7 +230,7 @@ impl ViewPlan {
             slices: slices_of(view),
             wires: Arc::default(),
             mode: view.mode,
-            is_lit: view.shading,
+            is_lit: self.is_shaded(view)?,
             light: LightShares::of_strength(view.lighting),
             size: self.size,
             clip: self.portion.clip,
