@@ -5,6 +5,7 @@ import "./ui/style/layout.css";
 import "./ui/style/controls.css";
 import "./ui/style/components.css";
 import "./ui/style/transfer.css";
+import "./ui/style/marks.css";
 
 import { pageState, type Component, type State } from "./app/state.ts";
 import { Viewer } from "./app/viewer.ts";
@@ -16,6 +17,7 @@ import { axesBar } from "./ui/axes.ts";
 import { el } from "./ui/dom.ts";
 import { header } from "./ui/header.ts";
 import { helpDialog } from "./ui/help.ts";
+import { marksMenu, marksOverlay, type Marks } from "./ui/marks/marks.ts";
 import { notice } from "./ui/notice.ts";
 import { sidePanel } from "./ui/side.ts";
 import { toasts } from "./ui/toasts.ts";
@@ -33,8 +35,10 @@ function start(): void {
     document.body.classList.toggle("panel-open", state.isPanelOpen);
     for (const component of components) component.update(state);
   };
+  let marks: Marks | null = null;
   const viewer = new Viewer({
     canvas,
+    paintMarks: (context, picture, state) => marks?.paint(context, picture, state),
     openHelp: () => {
       help.showModal();
     },
@@ -42,10 +46,14 @@ function start(): void {
   });
   const [head, tools, side, fidelity] = [header(viewer), toolbar(viewer), sidePanel(viewer), fidelityBadge()];
   const [axes, words, messages] = [axesBar(viewer), notice(viewer), toasts(viewer)];
-  components.push(head, tools, side, fidelity, axes, words, messages);
+  const menu = marksMenu(viewer);
+  tools.element.lastElementChild?.before(menu.element);
+  marks = marksOverlay(viewer, canvas);
+  // Last, because the marks avoid the other components.
+  components.push(head, tools, side, fidelity, axes, words, messages, menu, marks);
   const right = el("div", { class: "right" }, tools.element, side.element);
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
-  document.body.append(el("div", { class: "overlay" }, ...others), help);
+  document.body.append(marks.element, el("div", { class: "overlay" }, ...others), help);
   if (window.matchMedia("(max-width: 719px)").matches) viewer.togglePanel();
 
   const target = {

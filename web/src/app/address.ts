@@ -12,6 +12,8 @@ export class Address {
   /** View settings of the link. */
   readonly patch: ViewPatch;
   readonly warnings: readonly string[];
+  /** Switches of the marks: of the link at first, later those to put into links. */
+  marks: string | null;
   /** Called when another link is opened on this page. */
   onNewLink: (patch: ViewPatch) => void = () => undefined;
   #token = "";
@@ -21,6 +23,7 @@ export class Address {
     const first = this.#read();
     this.patch = first.patch;
     this.warnings = first.warnings;
+    this.marks = first.marks;
     window.addEventListener("hashchange", () => {
       this.onNewLink(this.#read().patch);
     });
@@ -39,17 +42,17 @@ export class Address {
   remember(view: View): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      window.history.replaceState(null, "", formatFragment(view, null));
+      window.history.replaceState(null, "", formatFragment(view, null, this.marks));
     }, REMEMBER_MILLIS);
   }
 
   linkTo(view: View, withToken: boolean): string {
     const page = window.location.href.replace(/#.*$/, "");
-    return page + formatFragment(view, withToken ? this.#token : null);
+    return page + formatFragment(view, withToken ? this.#token : null, this.marks);
   }
 
-  #read(): { patch: ViewPatch; warnings: readonly string[] } {
-    const { token, view } = parseFragment(window.location.hash);
+  #read(): { patch: ViewPatch; warnings: readonly string[]; marks: string | null } {
+    const { token, view, marks } = parseFragment(window.location.hash);
     if (token !== null) {
       this.setToken(token);
       const rest = window.location.hash
@@ -61,6 +64,6 @@ export class Address {
     } else if (this.#token === "") {
       this.#token = storedToken(window.sessionStorage, window.location.pathname);
     }
-    return { patch: view?.patch ?? {}, warnings: view?.warnings ?? [] };
+    return { patch: view?.patch ?? {}, warnings: view?.warnings ?? [], marks };
   }
 }

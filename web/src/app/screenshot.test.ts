@@ -47,6 +47,7 @@ function take(connection: ConnectionState): void {
     }),
     state: () => state,
     requestStill: () => stills++,
+    paint: () => undefined,
   }).take();
 }
 

@@ -1,6 +1,6 @@
 //! Saving the picture on the screen: an exact one is requested first, and what is shown is saved if it does not come in time.
 
-import type { Picture } from "../draw/picture.ts";
+import type { Picture, PixelSize } from "../draw/picture.ts";
 import type { FrameInfo } from "../session/messages.ts";
 import { fileNameFor, saveFile } from "./save.ts";
 import type { State } from "./state.ts";
@@ -9,12 +9,21 @@ import type { Toasts } from "./toasts.ts";
 /** Longest wait for an exact picture. */
 const STILL_LIMIT_MILLIS = 6000;
 
+/** Paints over a picture of this size that is saved. */
+export type PaintOver = (
+  context: OffscreenCanvasRenderingContext2D,
+  picture: PixelSize,
+  state: State,
+) => void;
+
 export interface ScreenshotOptions {
   readonly picture: Picture;
   readonly toasts: Toasts;
   readonly state: () => State;
   /** Asks the node for an exact picture. */
   readonly requestStill: () => void;
+  /** Paints the marks over it, if they are wanted. */
+  readonly paint: PaintOver;
 }
 
 export class Screenshot {
@@ -53,8 +62,10 @@ export class Screenshot {
   }
 
   async #save(): Promise<void> {
-    const { picture, toasts, state } = this.#options;
-    const blob = await picture.toPng();
+    const { picture, toasts, state, paint } = this.#options;
+    const blob = await picture.toPng((context, size) => {
+      paint(context, size, state());
+    });
     if (!blob) return;
     saveFile(blob, fileNameFor(state()));
     toasts.show("info", state().fidelity?.exact === true ? "Exact picture saved" : "Picture saved");

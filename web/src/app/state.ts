@@ -7,6 +7,7 @@ import type { PixelSize } from "../draw/picture.ts";
 import type { FrameInfo, Participant, Severity, Fidelity, ValuesNote } from "../session/messages.ts";
 import type { Server } from "../session/servers.ts";
 import type { Colormap } from "../transfer/colormap.ts";
+import { DEFAULT_MARKS, type MarkSettings } from "../ui/marks/settings.ts";
 import { EMPTY_VIEW, type Transfer, type View, type ViewPatch } from "../view/schema.ts";
 
 /** State of the connection. */
@@ -64,6 +65,7 @@ export interface State {
   readonly role: string;
   readonly isPlaying: boolean;
   readonly isPanelOpen: boolean;
+  readonly marks: MarkSettings;
   readonly toasts: readonly Toast[];
 }
 
@@ -85,6 +87,7 @@ export const INITIAL_STATE: State = {
   role: "own",
   isPlaying: false,
   isPanelOpen: true,
+  marks: DEFAULT_MARKS,
   toasts: [],
 };
 
@@ -147,6 +150,8 @@ export interface Actions {
   readonly screenshot: () => void;
   readonly copyLink: (withToken: boolean) => void;
   readonly togglePanel: () => void;
+  /** Switches the marks over the picture, and keeps the choice for the next visit. */
+  readonly setMarks: (marks: MarkSettings) => void;
   readonly openHelp: () => void;
   readonly connectNow: () => void;
   readonly useToken: (token: string) => void;

@@ -20,12 +20,13 @@ import type { Json } from "../json.ts";
 import type { Fidelity, FrameInfo } from "../session/messages.ts";
 import { nextTime } from "../session/playback.ts";
 import { ViewSync } from "../session/view-sync.ts";
+import { formatMarks, parseMarks, storedMarks, storeMarks, type MarkSettings } from "../ui/marks/settings.ts";
 import type { Camera, ColorBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
 import type { FromWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
 import { copyText } from "./clipboard.ts";
 import { ConnectionManager } from "./connection-manager.ts";
-import { Screenshot } from "./screenshot.ts";
+import { Screenshot, type PaintOver } from "./screenshot.ts";
 import { INITIAL_STATE, type Actions, type State, type Toast } from "./state.ts";
 import { StatsRequests } from "./stats-requests.ts";
 import { TimePlayer } from "./time-player.ts";
@@ -35,6 +36,8 @@ export interface ViewerOptions {
   readonly canvas: HTMLCanvasElement;
   readonly openHelp: () => void;
   readonly onChange: (state: State) => void;
+  /** Paints the marks into a picture to save. */
+  readonly paintMarks: PaintOver;
 }
 
 export class Viewer implements Actions {
@@ -70,11 +73,15 @@ export class Viewer implements Actions {
       picture: this.#picture,
       toasts: this.#toasts,
       state: () => this.#state,
+      paint: options.paintMarks,
       requestStill: () => {
         this.#connection.note({ kind: "still" });
       },
     });
     this.#requestedView = this.#address.patch;
+    const marks = parseMarks(this.#address.marks) ?? storedMarks(window.localStorage);
+    this.#address.marks = formatMarks(marks);
+    this.#state = { ...this.#state, marks };
     this.#connection = new ConnectionManager({
       token: () => this.#address.token,
       join: () => ({ session: "main", name: "", ...pictureSize(this.#screen()) }),
@@ -216,6 +223,13 @@ export class Viewer implements Actions {
 
   togglePanel = (): void => {
     this.#set({ isPanelOpen: !this.#state.isPanelOpen });
+  };
+
+  setMarks = (marks: MarkSettings): void => {
+    storeMarks(window.localStorage, marks);
+    this.#address.marks = formatMarks(marks);
+    this.#address.remember(this.#viewSync.view);
+    this.#set({ marks });
   };
 
   openHelp = (): void => {

@@ -2,6 +2,7 @@
 //! and lenient about the rest.
 
 import { isArray, isCount, isObject, scalarOr, textOr, type Json, type JsonObject } from "../json.ts";
+import { parseLegend, type ArrayLegend } from "./legend.ts";
 
 export type AxisKind = "time" | "z" | "y" | "x" | "channel" | "other";
 
@@ -52,6 +53,8 @@ export interface ArrayInfo {
   readonly hasGrids: boolean;
   readonly worldUnits: string;
   readonly notes: readonly string[];
+  /** Names and colors of labels and channels. */
+  readonly legend: ArrayLegend;
 }
 
 /**
@@ -212,6 +215,7 @@ function parseArray(value: Json, number: number): ArrayInfo {
     worldUnits: textOr(value.world_units, ""),
     hasGrids: typeof attributes.grids === "string",
     notes: texts(value.notes),
+    legend: parseLegend(attributes),
   };
 }
 

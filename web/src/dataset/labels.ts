@@ -1,37 +1,10 @@
 //! Labels of controls: positions along axes, dates (CF conventions), shapes, numbers.
 
+import { dateOfValue, dateText, isAgreed, momentOf, parseTimeUnits } from "./calendar.ts";
 import type { ArrayInfo, Axis, Dataset } from "./dataset.ts";
 
-/** Seconds of units, and into how many parts of the unit a second is divided: numbers of milliseconds are exact when divided. */
-const UNITS: ReadonlyMap<string, readonly [seconds: number, parts: number]> = new Map(
-  Object.entries<readonly [number, number]>({
-    ns: [1, 1e9],
-    nanosec: [1, 1e9],
-    nanosecond: [1, 1e9],
-    us: [1, 1e6],
-    microsec: [1, 1e6],
-    microsecond: [1, 1e6],
-    ms: [1, 1000],
-    msec: [1, 1000],
-    millisec: [1, 1000],
-    millisecond: [1, 1000],
-    s: [1, 1],
-    sec: [1, 1],
-    second: [1, 1],
-    min: [60, 1],
-    minute: [60, 1],
-    h: [3600, 1],
-    hr: [3600, 1],
-    hour: [3600, 1],
-    d: [86_400, 1],
-    day: [86_400, 1],
-    week: [604_800, 1],
-  }),
-);
 /** Nanoseconds of the parts to which times are rounded. */
 const GRAINS: readonly number[] = [1, 1e3, 1e6, 1e9, 60e9];
-/** Calendars in which a browser's dates are right (for the years since 1582). */
-const GREGORIAN: readonly string[] = ["standard", "gregorian", "proleptic_gregorian"];
 
 /** Coordinate of sample `index`; NaN if the file has none. */
 export function coordinateAt(axis: Axis, index: number): number {
@@ -55,7 +28,7 @@ export function positionLabel(
   if (axis.coordinates.kind === "index") return "";
   const value = coordinateAt(axis, index);
   if (!Number.isFinite(value)) return "";
-  const date = GREGORIAN.includes(calendar.toLowerCase()) ? cfDate(value, axis.units, leastStep(axis)) : null;
+  const date = cfDate(value, axis.units, leastStep(axis), calendar);
   if (date !== null) return date;
   return axis.units === "" ? formatNumber(value) : `${formatNumber(value)} ${formatUnits(axis.units)}`;
 }
@@ -72,40 +45,20 @@ function leastStep({ coordinates }: Axis): number {
   return Number.isFinite(least) ? least : 0;
 }
 
-const SINCE =
-  /^\s*([a-z]+)\s+since\s+(-?\d{1,4})-(\d{1,2})-(\d{1,2})(?:[T\s]+(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}(?:\.\d*)?))?)?)?\s*(?:Z|UTC|GMT|([+-])(\d{1,2})(?::?(\d{2}))?)?\s*$/i;
-
 /**
- * A CF time such as 12 `hours since 1900-01-01` as a date, of times `step` apart (0 if unknown); null when it is not one. It has a time
- * of day, seconds and their fractions where these are not zero, to a hundredth of the step.
+ * A CF time such as 12 `hours since 1900-01-01` as a date of a calendar, of times `step` apart (0 if unknown); null when it is not one, or
+ * where programs disagree on the date. It has a time of day, seconds and their fractions where these are not zero, to a hundredth of
+ * the step.
  */
-export function cfDate(value: number, units: string, step = 0): string | null {
-  const match = SINCE.exec(units);
-  if (!match) return null;
-  const name = (match[1] ?? "").toLowerCase();
-  const [unit, parts] = UNITS.get(name) ?? UNITS.get(name.replace(/s$/, "")) ?? [Number.NaN, 1];
-  const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0] = match
-    .slice(2, 8)
-    .map((field) => Number(field || 0));
-  const ahead = (Number(match[9] ?? 0) * 60 + Number(match[10] ?? 0)) * (match[8] === "-" ? -60 : 60);
-  const midnight = new Date(0);
-  midnight.setUTCFullYear(year, month - 1, day);
-  const ofDay = hour * 3600 + minute * 60 + second - ahead;
-  const moment = (value * unit) / parts;
-  const days = Math.floor((ofDay + moment) / 86_400);
-  const grain = grainOf(moment, (step * unit) / parts);
-  const nanoseconds = Math.round(((ofDay + moment - days * 86_400) * 1e9) / grain) * grain;
-  const minutes = Math.floor(nanoseconds / 60e9);
-  const date = new Date(midnight.getTime() + days * 86_400_000 + minutes * 60_000);
-  const isDate = midnight.getUTCMonth() === month - 1 && midnight.getUTCDate() === day;
-  const [from, end] = [Date.UTC(1582, 9, 15), Date.UTC(10_000, 0, 1)];
-  const isInRange = [date.getTime(), midnight.getTime()].every((time) => time >= from && time < end);
-  // Before 1582 the standard calendar is Julian, and years after 9999 have more digits; such dates stay numbers.
-  if (!isDate || !isInRange) return null;
-  const text = date.toISOString();
-  const seconds = secondsText(nanoseconds - minutes * 60e9);
-  const time = text.slice(11, 16) + seconds;
-  return time === "00:00" ? text.slice(0, 10) : `${text.slice(0, 10)} ${time}`;
+export function cfDate(value: number, units: string, step = 0, calendar = "standard"): string | null {
+  const time = parseTimeUnits(units, calendar);
+  if (!time || !isAgreed(time, value)) return null;
+  const found = dateOfValue(time, value, grainOf(momentOf(time, value), momentOf(time, step)));
+  if (!found) return null;
+  const minutes = Math.floor(found.nanoseconds / 60e9);
+  const clock = [Math.floor(minutes / 60), minutes % 60].map((n) => String(n).padStart(2, "0")).join(":");
+  const text = clock + secondsText(found.nanoseconds - minutes * 60e9);
+  return text === "00:00" ? dateText(found.date) : `${dateText(found.date)} ${text}`;
 }
 
 /** Precision to which a time is rounded, in nanoseconds: that of a double of its size, and at most a hundredth of the step. */

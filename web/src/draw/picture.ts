@@ -73,12 +73,16 @@ export class Picture {
     this.#background = `rgb(${rgb.join(" ")})`;
   }
 
-  /** Returns the newest picture at its own size as PNG, without further loss. */
-  async toPng(): Promise<Blob | null> {
+  /** Returns the newest picture at its own size as PNG, without further loss, after `paint` has drawn over it. */
+  async toPng(
+    paint: (context: OffscreenCanvasRenderingContext2D, size: PixelSize) => void,
+  ): Promise<Blob | null> {
     if (!this.#newest) return null;
     const { bitmap } = this.#newest;
     const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
-    canvas.getContext("2d")?.drawImage(bitmap, 0, 0);
+    const context = canvas.getContext("2d");
+    context?.drawImage(bitmap, 0, 0);
+    if (context) paint(context, { width: bitmap.width, height: bitmap.height });
     return canvas.convertToBlob({ type: "image/png" });
   }
 

@@ -11,6 +11,8 @@ export const MAX_FRAGMENT_CHARS = 65_536;
 export interface Fragment {
   readonly token: string | null;
   readonly view: ParsedView | null;
+  /** Switches of the marks, as `ui/marks/settings.ts` writes them. */
+  readonly marks: string | null;
 }
 
 /** Reads `location.hash`, with or without its `#`. */
@@ -25,13 +27,15 @@ export function parseFragment(hash: string): Fragment {
   return {
     token: token === undefined ? null : percentDecoded(token),
     view: view === undefined ? null : parseViewText(view),
+    marks: parts.get("marks") ?? null,
   };
 }
 
 /** The fragment of a link, with its `#`. */
-export function formatFragment(view: View, token: string | null): string {
+export function formatFragment(view: View, token: string | null, marks: string | null = null): string {
   const parts = token === null ? [] : [`token=${encodeURIComponent(token)}`];
-  return `#${parts.concat(`view=${formatView(view)}`).join("&")}`;
+  const last = marks === null ? [] : [`marks=${marks}`];
+  return `#${parts.concat(`view=${formatView(view)}`, last).join("&")}`;
 }
 
 /**

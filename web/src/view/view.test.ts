@@ -188,6 +188,6 @@ describe("fragment", () => {
     for (const text of ["%%%", "AAAA", "{", "bnVsbA", "x".repeat(100_000)]) {
       expect(parseFragment(`#view=${text}`).view?.warnings).toHaveLength(1);
     }
-    expect(parseFragment("")).toEqual({ token: null, view: null });
+    expect(parseFragment("")).toEqual({ token: null, view: null, marks: null });
   });
 });
