@@ -58,7 +58,7 @@ export function numberTicks(a: number, b: number, count: number, isWhole = false
 /** Text of a multiple of `step`: all texts of one scale have the same number of decimals. */
 export function numberText(value: number, step: number): string {
   const size = Math.max(Math.abs(value), step);
-  if (value !== 0 && (size >= 1e6 || step < 1e-4)) {
+  if (value !== 0 && ((size >= 1e6 && step >= 1e3) || size < 1e-3)) {
     const digits = Math.max(0, Math.floor(Math.log10(Math.abs(value))) - Math.floor(Math.log10(step) + END));
     const [mantissa = "", exponent = ""] = value.toExponential(Math.min(12, digits)).split("e");
     const short = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
@@ -141,7 +141,7 @@ const DATE_STEPS: readonly (readonly [
 export function dateTicks(a: number, b: number, count: number, time: TimeUnits): Tick[] {
   const [low, high] = [Math.min(a, b), Math.max(a, b)];
   const seconds = ((high - low) * time.seconds) / time.parts / Math.max(1, Math.min(count, MAX_TICKS / 2));
-  const step = DATE_STEPS.find(([length]) => length >= seconds);
+  const step = DATE_STEPS.find(([length]) => length >= 0.9 * seconds);
   const first = dateOfValue(time, low);
   if (!step || !first || !(high > low)) return [];
   const [, unit, every] = step;
