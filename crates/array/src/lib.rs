@@ -14,6 +14,7 @@ mod reading;
 pub mod time;
 pub mod values;
 
+pub use description::anatomy::{ANATOMICAL_SPACE, SPACE_ATTRIBUTE};
 pub use description::attribute::{Attribute, Attributes, MAX_ATTRIBUTE_BYTES, MAX_ATTRIBUTE_DEPTH};
 pub use description::axis::{Axis, AxisKind, Coordinates, kind_of_degrees};
 pub use description::dataset::{

@@ -7,7 +7,7 @@ use array::{ArrayInfo, AxisKind, Dataset, Error, Result, Source};
 use render::{ImageSize, VolumeView, stereo};
 use serde_json::{Map, Value, json};
 use stream::{ColorRange, DrawResources, Film, FilmRequest, FilmSlabs, PixelPrecision, Regridded, Still};
-use view::{Mode, SpaceAxis, View, ViewRequest, side};
+use view::{Mode, SpaceAxis, View, ViewRequest, side, side_of_person};
 
 /// Request for a picture, in the form of the command line.
 #[derive(Clone, Debug, Default)]
@@ -175,6 +175,8 @@ fn fields(
     }
     let is_pair = asked.get("stereo").is_some() || view.stereo.is_some();
     let size = if is_pair { stereo::size_of_eye(size) } else { size };
+    let (_, array) = dataset.find(&view.array)?;
+    let side = if array.is_anatomical() { side_of_person } else { side };
     if let Some(direction) = asked.text("camera").and_then(side) {
         fields.insert("camera".into(), camera_from(direction, size, view, dataset)?);
     }

@@ -230,6 +230,9 @@ pub struct FidelityBadge {
     pub exact: bool,
     /// Blocks of coarser levels generated so far and in total, while some are being generated.
     pub levels_made: Option<[u32; 2]>,
+    /// True if values are drawn on an even grid that the file does not have, each from the cell at its center.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resampled: bool,
     /// One sentence for users: what is missing, why, and whether waiting will help.
     pub text: String,
 }
@@ -402,6 +405,7 @@ mod tests {
             state: FidelityState::Loading,
             exact: false,
             levels_made: Some([1, 4]),
+            resampled: false,
             text: "loading".into(),
         }
     }

@@ -26,6 +26,14 @@ pub fn side(name: &str) -> Option<[f64; 3]> {
     SIDES.iter().find(|(side, _)| *side == name).map(|&(_, direction)| direction)
 }
 
+/// Returns the viewing direction of a camera on a side of a person, by the name of the side, in anatomical space: x to the right, y to
+/// the front, z up. From the front one sees the face; `left` is the person's left.
+#[must_use]
+pub fn side_of_person(name: &str) -> Option<[f64; 3]> {
+    let [x, y, z] = side(name)?;
+    Some([x, -y, z])
+}
+
 /// Fields of a view as users request them. Most are as in a view; some short forms need the data to become
 /// fields of a view: a camera that is the name of a [`side`], a transfer function that is the name of a color
 /// map, colors by an array without its name, and slices whose axis is named as in the array, or whose

@@ -391,6 +391,7 @@ fn json_bodies() -> Vec<(&'static str, Bytes)> {
         state: FidelityState::Loading,
         exact: false,
         levels_made: None,
+        resampled: false,
         text: "3 of 8 blocks are here; the rest is on its way".into(),
     };
     let view = View { array: "rho".into(), ..View::default() };

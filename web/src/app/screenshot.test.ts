@@ -18,6 +18,7 @@ const FIDELITY = {
   state: "moving",
   exact: false,
   levelsMade: null,
+  isResampled: false,
   text: "",
 } as const;
 const FRAME: FrameInfo = { id: 1, seq: 0, width: 4, height: 4, codec: "jpeg", fidelity: FIDELITY };

@@ -18,6 +18,8 @@ export interface Fidelity {
   readonly state: FidelityState;
   readonly exact: boolean;
   readonly levelsMade: readonly [done: number, total: number] | null;
+  /** True if values are drawn on an even grid that the file does not have. */
+  readonly isResampled: boolean;
   /** Message for users, one sentence. */
   readonly text: string;
 }
@@ -164,6 +166,7 @@ function parseFidelity(value: Json | undefined): Fidelity {
     state: state as FidelityState,
     exact: value.exact === true,
     levelsMade: isCount(done) && isCount(total) ? [done, total] : null,
+    isResampled: value.resampled === true,
     text: textOr(value.text, ""),
   };
 }

@@ -58,7 +58,10 @@ function headline(state: State): string {
   if (fidelity.state === "failed") return "Incomplete";
   if (fidelity.state === "moving") return "Moving";
   if (!isFinished(state)) return "Refining";
-  return fidelity.exact && !isPictureEnlarged(state) ? "Complete, exact" : "Complete";
+  if (fidelity.blocksTotal === 0) return "Nothing in view";
+  return fidelity.exact && !fidelity.isResampled && !isPictureEnlarged(state)
+    ? "Complete, exact"
+    : "Complete";
 }
 
 /** True if the picture at rest has fewer pixels than the screen, because the node renders no larger ones. */
@@ -84,9 +87,7 @@ function levelText(fidelity: Fidelity): string {
 }
 
 function chipsOf(state: State, fidelity: Fidelity): { text: string; tone: string }[] {
-  const chips = [
-    { text: ORIGINS[fidelity.origin] ?? fidelity.origin, tone: isPreview(fidelity.origin) ? "warn" : "" },
-  ];
+  const chips = [{ text: valuesText(state, fidelity), tone: isPreview(fidelity.origin) ? "warn" : "" }];
   if (fidelity.blocksTotal > 0) chips.push({ text: blocksText(fidelity), tone: "" });
   if (fidelity.levelsMade) {
     const [done, total] = fidelity.levelsMade;
@@ -106,6 +107,15 @@ function chipsOf(state: State, fidelity: Fidelity): { text: string; tone: string
   }
   if (state.frame) chips.push({ text: state.frame.codec === "png" ? "lossless" : "lossy JPEG", tone: "" });
   return chips;
+}
+
+/** Says what the values in the picture are; without any, that there are none. */
+function valuesText({ array, view }: State, fidelity: Fidelity): string {
+  if (fidelity.state === "complete" && fidelity.blocksTotal === 0) return "nothing in view";
+  const values = ORIGINS[fidelity.origin] ?? fidelity.origin;
+  const isCut = view.clip !== null ? ", a part of the volume" : "";
+  if (array?.meaning === "colors") return `colors of ${values}${isCut}`;
+  return `${fidelity.isResampled ? `${values}, resampled` : values}${isCut}`;
 }
 
 function blocksText(fidelity: Fidelity): string {

@@ -1,5 +1,6 @@
 //! Descriptions of data sets: arrays, axes, levels, attributes.
 
+pub(crate) mod anatomy;
 pub(crate) mod attribute;
 pub(crate) mod axis;
 pub(crate) mod dataset;

@@ -30,6 +30,7 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     let head = if is_packed { gzip::peek(&head, MGH_HEADER_BYTES) } else { head };
     let mut header = MghHeader::parse(&head)?;
     let warnings = header.repair_space();
+    let is_oriented = header.has_space && warnings.is_empty();
     let shape: Vec<u64> = header.sizes.iter().rev().copied().collect();
     let layout = FlatArray::c_order(DATA_OFFSET, header.dtype.size_bytes(), &shape)?;
     let packing = if is_packed { FileCompression::Gzip { start: 0 } } else { FileCompression::Plain };
@@ -38,6 +39,9 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     let mut info = describe::array("image", header.dtype, axes, &shape, None);
     info.levels[0].world_from_voxel = Affine(header.world_from_voxel());
     info.world_units = "mm".into();
+    if is_oriented {
+        info.set_anatomical();
+    }
     let about = HeaderInfo { format: "MGH", warnings, ..HeaderInfo::default() };
     FlatFile::new(&[&file], about, vec![FlatFileArray { info, layout, store, access }])
 }
@@ -54,6 +58,8 @@ struct MghHeader {
     directions: [[f32; 3]; 3],
     /// World position of the center of the volume.
     middle: [f32; 3],
+    /// Whether the file gives the directions.
+    has_space: bool,
 }
 
 impl MghHeader {
@@ -97,6 +103,7 @@ impl MghHeader {
             steps: [1.0; 3],
             directions: CORONAL,
             middle: [0.0; 3],
+            has_space,
         };
         if has_space {
             header.steps = three(30);

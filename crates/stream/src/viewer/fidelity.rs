@@ -6,6 +6,7 @@ use array::{LevelOrigin, WorkProgress};
 use session::{FidelityBadge, FidelityLimit, FidelityState};
 
 use crate::loading::loader::FailedBlocks;
+use crate::loading::regrid::resampling;
 use crate::viewer::view_plan::ViewPlan;
 
 /// Facts about a picture, from which its fidelity badge is made.
@@ -45,6 +46,8 @@ pub(crate) struct PictureFacts {
     pub(crate) coarse_colors: Option<(u8, usize)>,
     /// True if the wanted level of that array is sampled.
     pub(crate) sampled_colors: bool,
+    /// How values are resampled for drawing, if they are; part of a sentence.
+    pub(crate) resampling: Option<String>,
 }
 
 impl PictureFacts {
@@ -81,6 +84,11 @@ impl PictureFacts {
             memory_bytes: view_plan.share_bytes as u64,
             coarse_colors: coarse_colors(view_plan),
             sampled_colors: has_sampled_colors(view_plan),
+            resampling: view_plan
+                .dataset
+                .find(&view_plan.view.array)
+                .ok()
+                .and_then(|(_, array)| resampling(array)),
         };
         facts.showing(view_plan, picture)
     }
@@ -148,6 +156,7 @@ impl PictureFacts {
                 && self.is_complete()
                 && !self.is_moving,
             levels_made: self.levels_made.map(|share| [share.done, share.total].map(shown_number)),
+            resampled: self.resampling.is_some(),
             text: self.sentence(),
         }
     }
@@ -167,6 +176,9 @@ impl PictureFacts {
             LevelOrigin::Sampled => text.push_str("; preview of single voxels, not of means"),
             LevelOrigin::Corners => text.push_str("; preview of the corners of blocks only"),
             LevelOrigin::Stored | LevelOrigin::Mean | LevelOrigin::Mode => {}
+        }
+        if let Some(resampling) = self.resampling.as_ref().filter(|_| self.level_drawn.is_some()) {
+            text.push_str(&format!("; {resampling}"));
         }
         if self.is_enlarged {
             text.push_str("; enlarged, because the window has more pixels than a picture may have");
@@ -330,6 +342,7 @@ mod tests {
             memory_bytes: 512 << 20,
             coarse_colors: None,
             sampled_colors: false,
+            resampling: None,
         }
     }
 
@@ -417,6 +430,29 @@ mod tests {
             FidelityState::Complete,
             "No part of the volume is in view.",
         );
+    }
+
+    #[test]
+    fn resampled_values_are_not_called_complete_without_a_word() {
+        let mut array =
+            array::conformance::one_array("<f4".parse().unwrap(), &[4, 5], &[4, 5]).arrays.remove(0);
+        assert_eq!(resampling(&array), None);
+        array.notes = vec![
+            "curvilinear grid: drawn at its true latitudes and longitudes on an even grid of 9 x 9; 7 % of its cells are \
+             narrower than that and not drawn"
+                .into(),
+        ];
+        let badge =
+            PictureFacts { limit: FidelityLimit::Finest, resampling: resampling(&array), ..complete() };
+        assert!(badge.fidelity().resampled);
+        check(
+            &badge,
+            FidelityState::Complete,
+            "Complete at full resolution; each voxel of an even grid has the value of the cell at its center; \
+             7 % of its cells are narrower than that and not drawn.",
+        );
+        let empty = PictureFacts { blocks_present: 0, blocks_total: 0, level_drawn: None, ..badge };
+        check(&empty, FidelityState::Complete, "No part of the volume is in view.");
     }
 
     #[test]

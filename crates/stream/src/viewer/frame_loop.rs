@@ -528,6 +528,7 @@ fn nothing_shown() -> FidelityBadge {
         state: FidelityState::Loading,
         exact: false,
         levels_made: None,
+        resampled: false,
         text: String::new(),
     }
 }

@@ -125,6 +125,7 @@ mod tests {
             state: FidelityState::Loading,
             exact: false,
             levels_made: None,
+            resampled: false,
             text: String::new(),
         };
         FrameInfo { id, seq: 0, width: 16, height: 16, codec: PictureCodec::Jpeg, fidelity }

@@ -40,6 +40,8 @@ pub(super) struct NiftiHeader {
     pub(super) intent_name: String,
     /// x, y, z of the world for voxel x, y, z.
     pub(super) world_from_voxel: [[f64; 4]; 3],
+    /// Whether the header says how the voxels lie in the person, instead of only their sizes.
+    pub(super) is_oriented: bool,
     /// Parts of the header that were ignored, and why.
     pub(super) warnings: Vec<String>,
     /// The voxels lie in a file of their own.
@@ -168,6 +170,7 @@ impl NiftiHeader {
         let offset = offset(&f, is_pair, &mut warnings)?;
         let place = HeaderTransforms::read(&f, &sizes);
         let is_nifti = version != NiftiVersion::Analyze;
+        let world_from_voxel = place.world_from_voxel(&mut warnings);
         Ok(Self {
             stored: stored(f.datatype(), order)?,
             steps: (0..sizes.len()).map(|i| f.float_of(76, 104, i + 1)).collect(),
@@ -181,7 +184,8 @@ impl NiftiHeader {
             description: f.text(148, 240, 80),
             aux_file: f.text(228, 320, 24),
             intent_name: if is_nifti { f.text(328, 508, 16) } else { String::new() },
-            world_from_voxel: place.world_from_voxel(&mut warnings),
+            is_oriented: place.is_oriented(&world_from_voxel),
+            world_from_voxel,
             warnings,
             sizes,
             is_pair,
@@ -242,6 +246,19 @@ impl HeaderTransforms {
         }
     }
 
+    /// Whether this map is that of a form in the header.
+    fn is_oriented(&self, map: &[[f64; 4]; 3]) -> bool {
+        self.rows.as_ref() == Some(map)
+            || self.quaternion.is_some() && self.by_quaternion().as_ref() == Some(map)
+    }
+
+    fn by_quaternion(&self) -> Option<[[f64; 4]; 3]> {
+        let steps = world::repaired([self.steps[1], self.steps[2], self.steps[3]]);
+        let (vector, origin) = self.quaternion?;
+        let handedness = if self.steps[0] < 0.0 { -1.0 } else { 1.0 };
+        world::by_quaternion(vector, origin, steps, handedness)
+    }
+
     /// The affine map that nibabel takes: the sform, else the qform, else sizes of voxels about the middle, x to the left. A form that
     /// nothing can be drawn by is passed over, which nibabel takes as it is.
     fn world_from_voxel(&self, warnings: &mut Vec<String>) -> [[f64; 4]; 3] {
@@ -254,14 +271,13 @@ impl HeaderTransforms {
                 if is_known { "lays voxels over each other" } else { "has entries that are no numbers" };
             warnings.push(format!("the sform {why} and is passed over"));
         }
-        let steps = world::repaired([self.steps[1], self.steps[2], self.steps[3]]);
-        if let Some((vector, origin)) = self.quaternion {
-            let handedness = if self.steps[0] < 0.0 { -1.0 } else { 1.0 };
-            if let Some(map) = world::by_quaternion(vector, origin, steps, handedness) {
+        if self.quaternion.is_some() {
+            if let Some(map) = self.by_quaternion() {
                 return map;
             }
             warnings.push("the qform's quaternion is none of a rotation and is passed over".into());
         }
+        let steps = world::repaired([self.steps[1], self.steps[2], self.steps[3]]);
         world::by_steps(steps, self.sizes, self.origin)
     }
 }

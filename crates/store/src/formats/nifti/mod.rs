@@ -186,6 +186,9 @@ fn describe_array(
     if matrix.is_none() {
         info.levels[0].world_from_voxel = Affine(header.world_from_voxel);
         info.world_units = header.space_units().into();
+        if header.is_oriented {
+            info.set_anatomical();
+        }
     }
     if let (NiftiScaling::By { slope, intercept }, false) =
         (header.scaling, matches!(header.stored, NiftiType::Colors(_)))

@@ -66,6 +66,9 @@ fn describe_array(header: &NrrdHeader, dtype: DType, shape: &[u64]) -> array::Ar
     info.notes = world.notes;
     info.attributes =
         header.attributes.iter().map(|(k, v)| (k.clone(), Attribute::Text(v.clone()))).collect();
+    if space::is_anatomical(&header.space) {
+        info.set_anatomical();
+    }
     if let Some(names) = header.axes.iter().zip(&header.sizes).find_map(|(axis, &size)| channels(axis, size))
     {
         info.attributes.insert("channels".into(), names);

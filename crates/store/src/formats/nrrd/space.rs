@@ -143,6 +143,12 @@ pub(super) fn has_time(space: &str) -> bool {
     space.ends_with("-time") || matches!(space, "rast" | "last" | "lpst")
 }
 
+/// Whether a header's space is that of a person, whose directions [`signs_to_ras`] makes those of RAS.
+pub(super) fn is_anatomical(space: &str) -> bool {
+    let is_ras = matches!(space.trim_end_matches("-time"), "right-anterior-superior" | "ras" | "rast");
+    is_ras || signs_to_ras(space) != [1.0; 3]
+}
+
 /// NRRD names a space by the directions of its axes: `left-posterior-superior` or `LPS`, with an optional `-time`. The orientation of
 /// the other spaces (scanner, right- or left-handed ones) in RAS space is undefined: they are returned unchanged.
 fn signs_to_ras(space: &str) -> [f64; 3] {

@@ -39,6 +39,7 @@ use session::DrawnArray;
 
 use self::colors::PackedColors;
 use self::gather::block_copies;
+pub(crate) use self::plan::resampling;
 use self::plan::{EvenGrid, RegridBlockOrigin, RegridPlan};
 
 /// Source whose arrays all lie on even grids; see the module. Levels keep their numbers, and time and other

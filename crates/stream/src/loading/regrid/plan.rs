@@ -20,6 +20,9 @@ const MAX_CELLS_TOGETHER: u64 = 4 * MAX_CELLS;
 const IDENTITY: &str = "on even grids 1";
 /// Note that formats add to arrays on curvilinear grids.
 const BY_INDEX: &str = "curvilinear grid, drawn in index space";
+/// Words of notes on arrays that are drawn on an even grid, and of those on cells that it leaves out.
+const ON_EVEN_GRID: &str = "on an even grid of";
+const NOT_DRAWN: &str = "and not drawn";
 
 /// Description with arrays on even grids, and the origin of each.
 pub(super) struct RegridPlan {
@@ -499,12 +502,22 @@ fn lat_lon_note(lat_lon_grid: &LatLonGrid) -> String {
     let hidden = if percent < 1.0 {
         String::new()
     } else {
-        format!("; {percent:.0} % of its cells are narrower than that and not drawn")
+        format!("; {percent:.0} % of its cells are narrower than that {NOT_DRAWN}")
     };
     let LatLonGrid { rows, columns, .. } = lat_lon_grid;
     format!(
-        "curvilinear grid: drawn at its true latitudes and longitudes on an even grid of {rows} x {columns}{hidden}"
+        "curvilinear grid: drawn at its true latitudes and longitudes {ON_EVEN_GRID} {rows} x {columns}{hidden}"
     )
+}
+
+/// Describes how the values of an array are resampled for drawing, as the part of a sentence; `None` for values that are drawn as they
+/// are.
+pub(crate) fn resampling(array: &ArrayInfo) -> Option<String> {
+    let mut notes = array.notes.iter().filter(|note| note.contains(ON_EVEN_GRID)).peekable();
+    notes.peek()?;
+    let left_out = notes.filter_map(|note| note.split("; ").find(|part| part.ends_with(NOT_DRAWN)));
+    let left_out: String = left_out.map(|part| format!("; {part}")).collect();
+    Some(format!("each voxel of an even grid has the value of the cell at its center{left_out}"))
 }
 
 /// Returns the note for users about an axis.
@@ -512,10 +525,10 @@ fn axis_note(name: &str, samples: usize, even: &EvenAxis, is_to_scale: bool) -> 
     let scale = if is_to_scale { "" } else { ", not to scale with the others" };
     let hidden = match even.hidden() {
         0 => String::new(),
-        hidden => format!("; {hidden} of its {samples} cells are thinner than that and not drawn"),
+        hidden => format!("; {hidden} of its {samples} cells are thinner than that {NOT_DRAWN}"),
     };
     format!(
-        "axis `{name}` is uneven: drawn at its true places on an even grid of {} layers{scale}{hidden}",
+        "axis `{name}` is uneven: drawn at its true places {ON_EVEN_GRID} {} layers{scale}{hidden}",
         even.count
     )
 }
