@@ -4,7 +4,9 @@
 //! writes them.
 
 mod annotations;
+mod axis_notes;
 mod journey;
+mod legend;
 mod sink;
 mod slab_pictures;
 
@@ -12,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use array::{Dataset, Error, Result, Source};
-use render::{ImageSize, stereo};
+use render::{Camera, ImageSize, VolumeView, stereo};
 use serde_json::{Map, json};
 use session::{FidelityBadge, ValueSummary};
 use stream::compose::{self, Communicator};
@@ -236,6 +238,19 @@ fn step_of(number: usize, pictures: usize, steps: usize) -> usize {
     }
 }
 
+/// Zoom by which a flat picture is made smaller, so that its annotations lie beside it.
+const MARGIN: f64 = 0.8;
+
+/// Returns a camera that leaves room for annotations around a flat volume, which else fills the picture; `None` for others.
+fn with_margin(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Option<view::ViewCamera>> {
+    let (array, _, position) = view.place_in(dataset)?;
+    if !VolumeView::new(dataset, array, &position)?.is_flat() {
+        return Ok(None);
+    }
+    let Camera { eye, target, up, projection, .. } = camera_in(view, dataset, size)?.zoom(MARGIN);
+    Ok(Some(view::ViewCamera { eye, target, up, projection, other: Map::new() }))
+}
+
 /// Returns one view for each picture.
 fn views(
     request: &PicturesRequest,
@@ -245,7 +260,10 @@ fn views(
     kind: PictureFileKind,
 ) -> Result<Vec<View>> {
     // Each picture's time is set below; the camera frames the common box.
-    let base = view_of(&request.picture, size, dataset, drawn)?;
+    let mut base = view_of(&request.picture, size, dataset, drawn)?;
+    if request.is_annotated && base.camera.is_none() {
+        base.camera = with_margin(&base, size, dataset)?;
+    }
     let is_of_all =
         kind.is_film() && request.journey.is_none() && request.picture.fields.get("time").is_none();
     let steps = match request.times.or(is_of_all.then(TimeSteps::default)) {

@@ -3,6 +3,7 @@
 import { parseTimeUnits, type TimeUnits } from "../../dataset/calendar.ts";
 import { isSpatial, spaceShape, type ArrayInfo, type Axis } from "../../dataset/dataset.ts";
 import { formatUnits } from "../../dataset/labels.ts";
+import { cross, length, normalize, scale } from "../../camera/vec.ts";
 import type { Vec3 } from "../../view/schema.ts";
 import { dateTicks, degreeTicks, numberTicks, type Tick } from "./ticks.ts";
 
@@ -46,9 +47,11 @@ const KINDS = ["x", "y", "z"] as const;
 export function volumeOf(array: ArrayInfo, calendar: string): Volume | null {
   const map = array.levels[0]?.worldFromVoxel;
   if (!map) return null;
-  const column = (c: number): Vec3 => [map[0]?.[c] ?? 0, map[1]?.[c] ?? 0, map[2]?.[c] ?? 0];
-  const shape = spaceShape(array);
   const hasSpace = array.axes.some((axis) => isSpatial(axis.kind));
+  const shape = spaceShape(array);
+  // The node draws an array without spatial axes in voxels.
+  const entry = (row: number, c: number) => (hasSpace ? (map[row]?.[c] ?? 0) : row === c ? 1 : 0);
+  const column = (c: number): Vec3 => [entry(0, c), entry(1, c), entry(2, c)];
   const axisOf = (place: number): Axis | null => {
     const kind = KINDS[place];
     const found = hasSpace
@@ -57,17 +60,19 @@ export function volumeOf(array: ArrayInfo, calendar: string): Volume | null {
     return found ?? null;
   };
   const hasCoordinates = [0, 1, 2].some((place) => axisOf(place)?.coordinates.kind === "regular");
-  const scale = (place: 0 | 1 | 2) =>
+  const steps = thickened([column(0), column(1), column(2)], shape);
+  const stepOf = (place: 0 | 1 | 2) => steps[place];
+  const scaleAt = (place: 0 | 1 | 2) =>
     scaleOf(
       axisOf(place),
       place,
       shape[place],
-      { step: column(place), origin: column(3) },
+      { step: stepOf(place), origin: column(3) },
       array,
       calendar,
       hasCoordinates,
     );
-  const axes = [scale(0), scale(1), scale(2)] as const;
+  const axes = [scaleAt(0), scaleAt(1), scaleAt(2)] as const;
   const isMap =
     axes[0].quantity === "longitude" &&
     axes[1].quantity === "latitude" &&
@@ -80,6 +85,22 @@ export function volumeOf(array: ArrayInfo, calendar: string): Volume | null {
     isAnatomical: array.legend.isAnatomical,
     isMap,
   };
+}
+
+/** Steps of voxels; a single layer is as thick as the smallest of the other steps. Same rule as in the node. */
+function thickened(
+  steps: readonly [Vec3, Vec3, Vec3],
+  shape: readonly [number, number, number],
+): readonly [Vec3, Vec3, Vec3] {
+  const thick = [0, 1, 2].filter((axis) => (shape[axis] ?? 1) > 1);
+  const least = Math.min(...thick.map((axis) => length(steps[axis as 0 | 1 | 2])));
+  if (!Number.isFinite(least) || !(least > 0)) return steps;
+  const along = (axis: 0 | 1 | 2): Vec3 => {
+    if (shape[axis] > 1) return steps[axis];
+    const [b, c] = [steps[((axis + 1) % 3) as 0 | 1 | 2], steps[((axis + 2) % 3) as 0 | 1 | 2]];
+    return scale(normalize(steps[axis], normalize(cross(b, c))), least);
+  };
+  return [along(0), along(1), along(2)];
 }
 
 interface Line {
@@ -97,9 +118,8 @@ function scaleOf(
   hasCoordinates: boolean,
 ): AxisScale {
   const { step, origin } = line;
-  const length = Math.hypot(...step);
-  const world =
-    ([0, 1, 2] as const).find((i) => Math.abs(Math.abs(step[i]) - length) <= ALIKE * length) ?? null;
+  const long = length(step);
+  const world = ([0, 1, 2] as const).find((i) => Math.abs(Math.abs(step[i]) - long) <= ALIKE * long) ?? null;
   const name = axis !== null && axis.name !== "" ? axis.name : KINDS[place];
   const base = { name, count, step, world, time: null };
   const last = Math.max(1, count - 1);
@@ -123,13 +143,12 @@ function scaleOf(
     units: formatUnits(units),
     quantity: "number",
     // Along an oblique axis, the distance from its first voxel.
-    samples:
-      world === null ? ends(0, last * length) : ends(origin[world], origin[world] + last * step[world]),
+    samples: world === null ? ends(0, last * long) : ends(origin[world], origin[world] + last * step[world]),
     isToScale: true,
   });
   const coordinates = axis?.coordinates ?? { kind: "index" as const };
   if (!axis || coordinates.kind === "index") {
-    const isPlain = length === 1 && origin.every((at) => at === 0);
+    const isPlain = long === 1 && origin.every((at) => at === 0);
     return array.worldUnits === "" || isPlain || hasCoordinates ? byIndex : byWorld(array.worldUnits);
   }
   const units = axis.units.trim() === "1" ? "" : axis.units;
@@ -146,7 +165,7 @@ function scaleOf(
     return { ...shown, samples: values.map((v, i) => [i, v] as const), isToScale: false };
   }
   const own = Math.abs(coordinates.step);
-  const isSameLength = Math.abs(length - own) <= ALIKE * 1e3 * own;
+  const isSameLength = Math.abs(long - own) <= ALIKE * 1e3 * own;
   // A file gives the step of a volume that lies elsewhere in the world: the world has the positions.
   if (coordinates.origin === 0 && isSameLength && quantity === "number") {
     const isHere = world !== null && origin[world] === 0 && step[world] > 0;

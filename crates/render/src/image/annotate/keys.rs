@@ -3,8 +3,9 @@
 
 use glam::DVec2;
 
+use super::layout::{Corner, Outline};
 use super::text::TextPlace;
-use super::{Area, Depth, Notes, Pen, number_text};
+use super::{Depth, Notes, Pen, number_text};
 
 /// Entry of the color key: a color and its meaning.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,24 +27,31 @@ impl LegendKey {
 /// Distance of rows, in heights of letters.
 const SPACING: f64 = 1.5;
 
-/// Draws the entries; rows that do not fit are left out.
-pub(super) fn draw(pen: &mut Pen<'_>, notes: &Notes) {
+/// Draws the title and the entries beside the data if there is room; rows that do not fit are left out.
+#[expect(clippy::cast_precision_loss, reason = "sizes of pictures, few rows")]
+pub(super) fn draw(pen: &mut Pen<'_>, notes: &Notes, outline: &Outline) {
     let letters = f64::from(pen.writer.letters());
     let (_, height) = pen.size();
-    let mut at = DVec2::new(1.5 * letters, 1.5 * letters);
-    // The scale bar is below.
-    let lowest = height as f64 - 4.5 * letters;
+    let corner = Corner { right: false, bottom: false };
     if !notes.title.is_empty() {
+        let size = DVec2::new(pen.writer.width(&notes.title), letters);
+        let place = pen.corner_or_over(corner, size, outline);
+        // A title that is too long is cut by the image.
+        let at = place.map_or(DVec2::splat(letters), |area| area.from) + DVec2::new(0.0, letters / 2.0);
         pen.write(&notes.title, at, TextPlace::Left);
-        at.y += SPACING * letters;
     }
-    for key in &notes.keys {
-        if at.y > lowest {
-            return;
-        }
+    // The scale bar is below.
+    let room = (height as f64 - 6.0 * letters) / (SPACING * letters);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rows of an image")]
+    let shown = &notes.keys[..notes.keys.len().min(room.max(0.0) as usize)];
+    let widest = shown.iter().map(|key| pen.writer.width(&key.text)).fold(0.0, f64::max);
+    let size = DVec2::new(widest + 1.5 * letters, SPACING * letters * shown.len() as f64);
+    let Some(area) = pen.corner_or_over(corner, size, outline).filter(|_| !shown.is_empty()) else { return };
+    pen.taken.push(area);
+    for (row, key) in shown.iter().enumerate() {
+        let at = area.from + DVec2::new(0.0, SPACING * letters * (row as f64 + 0.5));
         square(pen, at, letters, key.color);
-        pen.write(&key.text, at + DVec2::new(1.5 * letters, 0.0), TextPlace::Left);
-        at.y += SPACING * letters;
+        pen.write_at(&key.text, at + DVec2::new(1.5 * letters, 0.0), TextPlace::Left);
     }
 }
 
@@ -51,8 +59,6 @@ pub(super) fn draw(pen: &mut Pen<'_>, notes: &Notes) {
 #[expect(clippy::cast_possible_truncation, reason = "within the image")]
 fn square(pen: &mut Pen<'_>, at: DVec2, side: f64, color: [u8; 3]) {
     let color = color.map(|c| f32::from(c) / 255.0);
-    let corner = DVec2::new(at.x, at.y - side / 2.0);
-    pen.taken.push(Area { from: corner, to: corner + DVec2::splat(side) });
     let (left, top, side) = (at.x as i64, (at.y - side / 2.0) as i64, side as i64);
     for y in top..top + side {
         for x in left..left + side {
