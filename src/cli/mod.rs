@@ -419,9 +419,10 @@ pub(crate) struct RenderOptions {
     /// --journey].
     #[arg(long, value_name = "STEP|START:STOP[:STEP]")]
     pub(crate) time: Option<String>,
-    /// Draw the volume's box with its extent, a scale bar, legends and the time into the picture.
+    /// Draw axes, a scale bar, a color bar or legends, the orientation and the time into the picture.
     ///
-    /// Legends are for the colors of values, of isosurfaces and of the levels of --grids.
+    /// Axes have the coordinates and dates of the data. Legends are for the names of labels and channels, and for the colors of
+    /// isosurfaces and of the levels of --grids.
     #[arg(long)]
     pub(crate) annotate: bool,
     /// Path of the camera from the first picture to the last: a turn, or the cameras of a JSON file.

@@ -244,6 +244,18 @@ mod tests {
     }
 
     #[test]
+    fn the_front_of_a_person_is_seen_looking_backward() {
+        // In anatomical space y leads to the front: from the front one looks toward -y.
+        assert_eq!((side("front"), side_of_person("front")), (Some([0.0, 1.0, 0.0]), Some([0.0, -1.0, 0.0])));
+        assert_eq!(side_of_person("back"), Some([0.0, 1.0, 0.0]));
+        // The person's left is at -x in either space: from there one looks toward +x.
+        for same in ["left", "right", "top", "bottom"] {
+            assert_eq!(side(same), side_of_person(same), "{same}");
+        }
+        assert_eq!(side_of_person("behind"), None);
+    }
+
+    #[test]
     fn slices_are_read_as_people_write_them() {
         for (written, read) in [
             (json!("z=40"), json!([{"axis": "z", "at": 40.0}])),

@@ -169,7 +169,10 @@ function scaleOf(
   // A file gives the step of a volume that lies elsewhere in the world: the world has the positions.
   if (coordinates.origin === 0 && isSameLength && quantity === "number") {
     const isHere = world !== null && origin[world] === 0 && step[world] > 0;
-    if (!isHere) return byWorld(array.worldUnits === "" ? units : array.worldUnits);
+    // Rows and depths that are drawn downward keep their own numbers.
+    const isDownward =
+      !array.legend.isAnatomical && world !== null && step[world] * coordinates.step < 0;
+    if (!isHere && !isDownward) return byWorld(array.worldUnits === "" ? units : array.worldUnits);
   }
   return {
     ...shown,

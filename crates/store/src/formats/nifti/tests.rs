@@ -79,6 +79,17 @@ fn both_byte_orders_with_time_and_scaling() {
 }
 
 #[test]
+fn only_a_form_of_the_header_makes_the_world_anatomical() {
+    let mut made = Made::new(&[2, 2, 2], 2, false);
+    let is_anatomical = |made: &Made| made.open(&[0; 8]).unwrap().dataset().arrays[0].is_anatomical();
+    assert!(!is_anatomical(&made), "sizes of voxels alone");
+    made.put(252, 1i16.to_le_bytes());
+    assert!(is_anatomical(&made));
+    made.put(254, 2i16.to_le_bytes());
+    assert!(is_anatomical(&made), "the sform lays voxels over each other, the qform does not");
+}
+
+#[test]
 fn sform_wins_over_qform() {
     let mut made = Made::new(&[2, 2, 2], 2, false);
     made.put(252, 1i16.to_le_bytes());

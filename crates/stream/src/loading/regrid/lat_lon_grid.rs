@@ -190,6 +190,20 @@ fn is_place(longitude: f64, latitude: f64) -> bool {
 }
 
 impl CellCenters {
+    /// Returns whether the first rows lie farther north than the last ones.
+    pub(super) fn run_southward(&self) -> bool {
+        let half = self.rows / 2 * self.columns;
+        let mean = |latitudes: &[f64]| {
+            let known: Vec<f64> =
+                latitudes.iter().copied().filter(|latitude| latitude.abs() <= 90.5).collect();
+            #[expect(clippy::cast_precision_loss, reason = "at most 2^24 cells")]
+            let count = known.len() as f64;
+            known.iter().sum::<f64>() / count
+        };
+        let end = self.latitudes.len().saturating_sub(half);
+        half > 0 && mean(&self.latitudes[..half]) > mean(&self.latitudes[end..])
+    }
+
     /// Iterates over all cells with coordinates, with their corners.
     fn all(&self) -> impl Iterator<Item = (usize, CornerOffsets)> {
         let cells = (0..self.rows).flat_map(|row| (0..self.columns).map(move |column| (row, column)));

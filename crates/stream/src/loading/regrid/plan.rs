@@ -1,6 +1,6 @@
 //! Plan of regridding: the arrays that are drawn on even grids, and the maps to the source.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use array::{
@@ -20,6 +20,8 @@ const MAX_CELLS_TOGETHER: u64 = 4 * MAX_CELLS;
 const IDENTITY: &str = "on even grids 1";
 /// Note that formats add to arrays on curvilinear grids.
 const BY_INDEX: &str = "curvilinear grid, drawn in index space";
+/// Note on an array in index space whose picture is mirrored.
+const SOUTHWARD: &str = "its rows run from north to south and are drawn downward";
 /// Words of notes on arrays that are drawn on an even grid, and of those on cells that it leaves out.
 const ON_EVEN_GRID: &str = "on an even grid of";
 const NOT_DRAWN: &str = "and not drawn";
@@ -104,6 +106,8 @@ impl LevelGrid {
 struct RegridCache {
     bounds: HashMap<u32, Option<Arc<[[f64; 2]]>>>,
     lat_lon_grids: HashMap<[u32; 2], std::result::Result<Arc<LatLonGrid>, String>>,
+    /// Latitudes and longitudes whose rows run southward.
+    southward: HashSet<[u32; 2]>,
     cells: u64,
     axes: Vec<Arc<EvenAxis>>,
     maps: Vec<(IndexMapKey, Arc<[u32]>)>,
@@ -127,6 +131,9 @@ impl RegridPlan {
             let mut info = array.clone();
             let shape = GridShape::of(source, &described, &names, array, &mut cache, &mut info.notes).await;
             let grid = shape.and_then(|shape| shape.applied(&mut info, &mut cache));
+            if grid.is_none() && cache.runs_southward(&names, array) {
+                turn_north_up(&mut info);
+            }
             arrays.push(info);
             grids.push(grid);
         }
@@ -380,6 +387,12 @@ impl GridShape {
 }
 
 impl RegridCache {
+    /// Returns whether the rows of an array on a curvilinear grid run southward, as far as its latitudes have been read.
+    fn runs_southward(&self, names: &ArrayNames<'_>, array: &ArrayInfo) -> bool {
+        let places = names.curvilinear(array).filter(|_| is_aligned(array));
+        places.is_some_and(|places| self.southward.contains(&[places.latitude, places.longitude]))
+    }
+
     async fn bounds(
         &mut self,
         source: &dyn Source,
@@ -429,6 +442,9 @@ impl RegridCache {
         let (latitudes, longitudes) = futures::try_join!(read(places.latitude), read(places.longitude))?;
         let side = |axis: usize| usize::try_from(shape[axis]).unwrap_or(usize::MAX);
         let centers = CellCenters { rows: side(0), columns: side(1), longitudes, latitudes };
+        if centers.run_southward() {
+            self.southward.insert([places.latitude, places.longitude]);
+        }
         let made =
             crate::tasks::blocking(move || LatLonGrid::of(&centers)).await.map_err(|e| e.to_string())?;
         made.map(Arc::new).map_err(str::to_owned)
@@ -531,6 +547,23 @@ fn axis_note(name: &str, samples: usize, even: &EvenAxis, is_to_scale: bool) -> 
         "axis `{name}` is uneven: drawn at its true places {ON_EVEN_GRID} {} layers{scale}{hidden}",
         even.count
     )
+}
+
+/// Mirrors the picture of an array that is drawn in index space, so that its first row, the northernmost, is at the top.
+#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+fn turn_north_up(info: &mut ArrayInfo) {
+    let Some(row_axis) = info.axes.iter().position(|axis| axis.kind == AxisKind::Y) else { return };
+    let first = info.levels[0].world_from_voxel.0[1];
+    // Rows of some formats run downward already.
+    if first[1] <= 0.0 {
+        return;
+    }
+    let twice_the_middle = 2.0 * first[3] + first[1] * info.shape()[row_axis].saturating_sub(1) as f64;
+    for level in &mut info.levels {
+        let row = &mut level.world_from_voxel.0[1];
+        *row = [0.0 - row[0], 0.0 - row[1], 0.0 - row[2], twice_the_middle - row[3]];
+    }
+    info.notes.push(SOUTHWARD.to_owned());
 }
 
 /// Returns true if an axis is to scale with the world.

@@ -387,6 +387,26 @@ async fn coordinates_that_make_no_grid_leave_the_array_by_index_with_a_note() {
 /// Side of a picture, pixels.
 const SIDE: u32 = 400;
 
+#[tokio::test]
+async fn a_curvilinear_grid_in_index_space_has_north_at_the_top() {
+    // Every fourth cell is on the other side of the globe: no even grid. Rows run southward, or northward.
+    for (is_southward, sign) in [(true, -1.0), (false, 1.0)] {
+        let sample = curvilinear("<f4", |row, column| {
+            let north = if is_southward { 29.0 - row } else { row };
+            let is_elsewhere = row % 2.0 == 0.0 && column % 2.0 == 0.0;
+            [if is_elsewhere { 0.0 } else { 180.0 }, 30.0 + north]
+        });
+        let regridded = Regridded::open(sample.source()).await.unwrap();
+        let dataset = regridded.describe().await.unwrap();
+        let array = &dataset.arrays[0];
+        assert!(array.notes.iter().any(|note| note.contains("drawn in index space")), "{:?}", array.notes);
+        assert_eq!(array.notes.iter().any(|note| note.contains("from north to south")), is_southward);
+        let height = |row: f64| array.levels[0].world_from_voxel.apply([0.0, row, 0.0])[1];
+        assert_eq!((height(1.0) - height(0.0), height(14.5)), (sign, 14.5), "mirrored in place");
+        assert_eq!(regridded.differing().len(), 1, "participants are told");
+    }
+}
+
 /// Draws a picture of `height` world units from a camera that looks at the center of the volume; returns the rows
 /// and columns of opaque pixels. Values from 0.5 to 1 are opaque.
 async fn opaque_pixels(
