@@ -223,7 +223,7 @@ mod tests {
         let at = json!({"array": "heat", "at": {"c": 2}, "range": [3.0, 9.0], "map": "magma"});
         let view = json!({"array": dataset.arrays[0].name, "color_by": at});
         let found = annotations(&View::parse(&view.to_string()).unwrap(), size, &dataset).unwrap();
-        assert_eq!(found.values, "heat [K], c 2");
+        assert_eq!(found.values, "heat [K], c 2001-02-04");
     }
 
     #[test]

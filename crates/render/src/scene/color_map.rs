@@ -243,6 +243,13 @@ mod tests {
     }
 
     #[test]
+    fn labels_beyond_the_table_have_the_colors_of_the_page() {
+        // As in web/src/ui/marks/color-bar.test.ts.
+        let colors = [label_color(300), label_color(65_536), signed_label_color(-1)];
+        assert_eq!(colors, [[98, 145, 204], [55, 40, 235], [86, 210, 217]]);
+    }
+
+    #[test]
     fn perceptual_maps_grow_lighter() {
         for name in ["viridis", "magma", "plasma", "inferno", "cividis", "gray"] {
             let table = color_map_table(name).unwrap();

@@ -201,9 +201,14 @@ fn dates(units: &TimeUnits, low: f64, high: f64, count: f64) -> Vec<(f64, String
     let per_value = units.moment(1.0);
     let Some(first) = units.text(low) else { return Vec::new() };
     let Some(start) = Start::parse(&first) else { return Vec::new() };
+    let has_day = |day: &i64| {
+        let date = Date::parse(&format!("{:04}-{:02}-{day:02}", start.year, start.month));
+        date.is_some_and(|date| units.begins(&date).is_some())
+    };
+    let days = (28..=31).rev().find(has_day).unwrap_or(30);
     let mut ticks = Vec::new();
     for number in 0..64 {
-        let Some((date, text)) = start.later(every, unit, number) else { break };
+        let (date, text) = start.later(every, unit, number, days);
         let Some(value) = Date::parse(&date).and_then(|date| units.begins(&date)).map(|m| m / per_value)
         else {
             continue;
@@ -237,40 +242,44 @@ impl Start {
         Some(Self { year, month, day, minutes })
     }
 
-    /// Tick `number` from the beginning on, of those at each `every` units, as a date and a short text. Days and hours end with their
-    /// month.
-    fn later(&self, every: i64, unit: usize, number: i64) -> Option<(String, String)> {
+    /// Tick `number` from the beginning on, of those at each `every` units, as a date and a short text; the first month has `days`. The
+    /// date may not exist, such as 30 February.
+    fn later(&self, every: i64, unit: usize, number: i64, days: i64) -> (String, String) {
         let Self { year, month, day, minutes } = *self;
         match unit {
             0 => {
                 let year = (year.div_euclid(every) + number) * every;
-                Some((format!("{year:04}-01-01"), year.to_string()))
+                (format!("{year:04}-01-01"), year.to_string())
             }
             1 => {
                 let months = year * 12 + (month - 1).div_euclid(every) * every + number * every;
-                let text = format!("{:04}-{:02}", months.div_euclid(12), months.rem_euclid(12) + 1);
-                Some((format!("{text}-01"), text))
+                let text = month_text(months);
+                (format!("{text}-01"), text)
             }
             2 => {
-                // Up to 40 days are tried in the first month, then those of the following ones.
-                let per_month = 30 / every;
-                let (later, place) = (number / per_month, number % per_month);
-                let months = year * 12 + month - 1 + later;
-                let day = if every == 1 { place + 1 } else { place * every + 1 };
-                let text = format!("{:04}-{:02}-{day:02}", months.div_euclid(12), months.rem_euclid(12) + 1);
-                Some((text.clone(), text))
+                let per_month = if every == 1 { 31 } else { 30 / every };
+                let months = year * 12 + month - 1 + number / per_month;
+                let text = format!("{}-{:02}", month_text(months), number % per_month * every + 1);
+                (text.clone(), text)
             }
             _ => {
                 let every = if unit == 3 { every * 60 } else { every };
                 let at = minutes / every * every + number * every;
                 let (day, at) = (day + at / 1440, at % 1440);
-                let date = format!("{year:04}-{month:02}-{day:02}");
+                let (months, day) =
+                    if day > days { (year * 12 + month, day - days) } else { (year * 12 + month - 1, day) };
+                let date = format!("{}-{day:02}", month_text(months));
                 let clock = format!("{:02}:{:02}", at / 60, at % 60);
                 let text = if at == 0 { date.clone() } else { clock.clone() };
-                Some((format!("{date}T{clock}"), text))
+                (format!("{date}T{clock}"), text)
             }
         }
     }
+}
+
+/// Formats a number of months since year 0 as `2001-02`.
+fn month_text(months: i64) -> String {
+    format!("{:04}-{:02}", months.div_euclid(12), months.rem_euclid(12) + 1)
 }
 
 #[cfg(test)]
@@ -336,8 +345,8 @@ mod tests {
             ["2000-02-27", "2000-02-28", "2000-03-01", "2000-03-02"]
         );
         assert_eq!(
-            of("hours since 2001-12-30 18:00", "standard", 12.0, 5.0),
-            ["18:00", "21:00", "2001-12-31", "03:00", "06:00"]
+            of("hours since 2001-12-31 18:00", "standard", 12.0, 5.0),
+            ["18:00", "21:00", "2002-01-01", "03:00", "06:00"]
         );
     }
 }

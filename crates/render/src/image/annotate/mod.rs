@@ -80,8 +80,9 @@ fn annotate_with<'a>(image: &'a mut Image, notes: &Notes) -> Result<Pen<'a>> {
     let mut pen = Pen { writer: TextWriter::new(letters), image, ink, taken: Vec::new() };
     let edges = edges::draw(&mut pen, &lens, notes);
     let outline = edges::outline(&edges);
+    orientation::letters(&mut pen, &lens, notes);
     edges::axes(&mut pen, &lens, notes, &edges);
-    orientation::draw(&mut pen, &lens, notes, &outline);
+    orientation::cross(&mut pen, &lens, notes, &outline);
     keys::draw(&mut pen, notes, &outline);
     legend::draw(&mut pen, notes, &outline);
     scale::draw(&mut pen, &lens, notes, &outline);
@@ -359,11 +360,12 @@ mod tests {
             });
             let low = corners.into_iter().fold(DVec2::INFINITY, DVec2::min);
             let high = corners.into_iter().fold(DVec2::NEG_INFINITY, DVec2::max);
-            // Strong green of the bar's upper half.
+            // Greens of the bar's upper half.
             let table = crate::scene::color_map::color_map_table("viridis").unwrap();
-            let color = table[200].map(|c| f32::from(c) / 255.0);
+            let greens: Vec<[f32; 3]> =
+                table[190..210].iter().map(|color| color.map(|c| f32::from(c) / 255.0)).collect();
             let bar: Vec<DVec2> = (0..width * height)
-                .filter(|&n| after.rgba[n as usize][..3] == color)
+                .filter(|&n| greens.iter().any(|green| after.rgba[n as usize][..3] == *green))
                 .map(|n| DVec2::new(f64::from(n % width), f64::from(n / width)))
                 .collect();
             assert!(!bar.is_empty(), "{size:?}");

@@ -27,25 +27,29 @@ pub(super) fn letters_of(direction: DVec3) -> String {
     parts.iter().take(MOST_LETTERS).map(|&(part, axis)| LETTERS[axis][usize::from(part > 0.0)]).collect()
 }
 
+/// Writes the letters of a person's sides; before other text, which yields.
 #[expect(clippy::cast_precision_loss, reason = "sizes of pictures")]
-pub(super) fn draw(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, outline: &Outline) {
-    if notes.is_anatomical {
-        let (width, height) = pen.size();
-        let (width, height, edge) = (width as f64, height as f64, f64::from(pen.writer.letters()));
-        for (direction, at) in [
-            (-lens.right, DVec2::new(edge, height / 2.0)),
-            (lens.right, DVec2::new(width - edge, height / 2.0)),
-            (lens.up, DVec2::new(width / 2.0, edge)),
-            (-lens.up, DVec2::new(width / 2.0, height - edge)),
-        ] {
-            pen.write(&letters_of(direction), at, TextPlace::Middle);
-        }
+pub(super) fn letters(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes) {
+    if !notes.is_anatomical {
         return;
     }
-    cross(pen, lens, notes, outline);
+    let (width, height) = pen.size();
+    let (width, height, edge) = (width as f64, height as f64, f64::from(pen.writer.letters()));
+    for (direction, at) in [
+        (-lens.right, DVec2::new(edge, height / 2.0)),
+        (lens.right, DVec2::new(width - edge, height / 2.0)),
+        (lens.up, DVec2::new(width / 2.0, edge)),
+        (-lens.up, DVec2::new(width / 2.0, height - edge)),
+    ] {
+        pen.write(&letters_of(direction), at, TextPlace::Middle);
+    }
 }
 
-fn cross(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, outline: &Outline) {
+/// Draws the cross, except for a person, whose letters say more.
+pub(super) fn cross(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, outline: &Outline) {
+    if notes.is_anatomical {
+        return;
+    }
     let letters = f64::from(pen.writer.letters());
     let side = DVec2::splat(2.0 * (ARM + 1.1) * letters);
     let Some(area) = pen.corner_or_over(Corner { right: true, bottom: true }, side, outline) else { return };
