@@ -29,7 +29,7 @@ describe("color bar", () => {
   it("has the long name and units, and the ticks of its scale", () => {
     const data = dataset({ long_name: "density" }, { units: "kg m-3" });
     const linear = keyOf(data, { transfer: TRANSFER });
-    expect(linear).toMatchObject({ kind: "bar", title: "density (kg m⁻³)", isLog: false });
+    expect(linear).toMatchObject({ kind: "bar", title: "density (kg m⁻³)", scale: "linear" });
     if (linear?.kind !== "bar") throw new Error("expected a bar");
     expect(barTicks(linear, 200, 40).map(({ text }) => text)).toEqual(["200", "400", "600", "800", "1000"]);
     expect(shareOf(linear, 500.5)).toBeCloseTo(0.5, 9);
@@ -38,6 +38,12 @@ describe("color bar", () => {
     if (log?.kind !== "bar") throw new Error("expected a bar");
     expect(barTicks(log, 130, 40).map(({ text }) => text)).toEqual(["1", "10", "100", "1000"]);
     expect(shareOf(log, 10)).toBeCloseTo(1 / 3, 9);
+    const both = { ...TRANSFER, range: [-1000, 1000] as const, scale: "symlog" };
+    const symlog = keyOf(data, { transfer: both });
+    if (symlog?.kind !== "bar") throw new Error("expected a bar");
+    expect(barTicks(symlog, 200, 40).map(({ text }) => text)).toEqual(["−100", "−1", "0", "1", "100"]);
+    expect(shareOf(symlog, 0)).toBeCloseTo(0.5, 9);
+    expect(shareOf(symlog, 10)).toBeCloseTo(0.5 + 0.5 * (Math.log1p(10) / Math.log1p(1000)), 9);
   });
 
   it("is missing where colors have no values, and tells surfaces instead", () => {

@@ -27,13 +27,19 @@ const STOPS = 32;
 /** Ending of the names of arrays of packed colors. */
 const COLOR_END = " (color)";
 
+/** Scale of the colors: equal differences, equal ratios, or ratios on both sides of zero. */
+export type BarScale = "linear" | "log" | "symlog";
+/** Threshold of `symlog` as a share of the largest magnitude of the range; the node's own. */
+const SYMLOG_SHARE = 1e-3;
+
 export type ColorKey =
   | {
       readonly kind: "bar";
       readonly title: string;
       readonly range: readonly [number, number];
       readonly map: string;
-      readonly isLog: boolean;
+      readonly scale: BarScale;
+      readonly isReversed: boolean;
     }
   | {
       readonly kind: "legend";
@@ -64,7 +70,14 @@ export function colorKey(
   if (by) {
     const other = findArray(dataset, by.array);
     if (!other || !by.range || by.map === null) return null;
-    return { kind: "bar", title: arrayTitle(other), range: by.range, map: by.map, isLog: false };
+    return {
+      kind: "bar",
+      title: arrayTitle(other),
+      range: by.range,
+      map: by.map,
+      scale: "linear",
+      isReversed: false,
+    };
   }
   if (!hasColors) return surfaceKey(array, view);
   const { transfer } = view;
@@ -74,14 +87,16 @@ export function colorKey(
     title: arrayTitle(array),
     range: transfer.range,
     map: transfer.map,
-    isLog: isLog(transfer),
+    scale: scaleOf(transfer),
+    isReversed: (transfer as Transfer & { readonly reversed?: unknown }).reversed === true,
   };
 }
 
-/** True for a transfer function whose scale is logarithmic. */
-export function isLog(transfer: Transfer): boolean {
-  const scale = (transfer as Transfer & { readonly scale?: unknown }).scale;
-  return typeof scale === "string" && /^log(arithmic|10)?$/i.test(scale) && transfer.range[0] > 0;
+/** Scale of a transfer function: `linear` unless it says otherwise. A logarithmic one needs a range above 0. */
+export function scaleOf(transfer: Transfer): BarScale {
+  const { scale } = transfer as Transfer & { readonly scale?: unknown };
+  if (scale === "log" && transfer.range[0] > 0) return "log";
+  return scale === "symlog" ? "symlog" : "linear";
 }
 
 /** Long name of an array if it has one, and units. */
@@ -181,15 +196,37 @@ export function colorMarks(
 export function barTicks(key: ColorKey & { kind: "bar" }, length: number, apart: number): Tick[] {
   const [low, high] = key.range;
   const count = Math.max(2, Math.floor(length / apart));
-  const ticks = key.isLog ? logTicks(low, high, count) : numberTicks(low, high, count);
+  const ticks =
+    key.scale === "log"
+      ? logTicks(low, high, count)
+      : key.scale === "symlog"
+        ? symlogTicks(low, high, count)
+        : numberTicks(low, high, count);
   if (ticks.length >= 2) return ticks;
   return [low, high].map((value) => ({ value, text: minus(formatNumber(value)) }));
+}
+
+/** Powers of ten on both sides of zero, and zero, about `count`. */
+function symlogTicks(low: number, high: number, count: number): Tick[] {
+  const threshold = Math.max(Math.abs(low), Math.abs(high)) * SYMLOG_SHARE;
+  const side = (most: number) => (most > threshold ? logTicks(threshold, most, Math.max(2, count / 2)) : []);
+  const powers = (most: number) => side(most).filter(({ value }) => Number.isInteger(Math.log10(value)));
+  const negative = powers(-low).map(({ value, text }) => ({ value: -value, text: `−${text}` }));
+  const zero = low <= 0 && high >= 0 ? [{ value: 0, text: "0" }] : [];
+  return [...negative.toReversed(), ...zero, ...powers(high)].filter(
+    ({ value }) => value >= low && value <= high,
+  );
 }
 
 /** Share of the bar at a value. */
 export function shareOf(key: ColorKey & { kind: "bar" }, value: number): number {
   const [low, high] = key.range;
-  return key.isLog ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
+  const threshold = Math.max(Math.abs(low), Math.abs(high)) * SYMLOG_SHARE;
+  const position = (v: number) => {
+    if (key.scale === "log") return Math.log(v);
+    return key.scale === "symlog" ? Math.sign(v) * Math.log1p(Math.abs(v) / threshold) : v;
+  };
+  return (position(value) - position(low)) / (position(high) - position(low));
 }
 
 function barMarks(

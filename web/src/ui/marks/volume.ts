@@ -170,8 +170,7 @@ function scaleOf(
   if (coordinates.origin === 0 && isSameLength && quantity === "number") {
     const isHere = world !== null && origin[world] === 0 && step[world] > 0;
     // Rows and depths that are drawn downward keep their own numbers.
-    const isDownward =
-      !array.legend.isAnatomical && world !== null && step[world] * coordinates.step < 0;
+    const isDownward = !array.legend.isAnatomical && world !== null && step[world] * coordinates.step < 0;
     if (!isHere && !isDownward) return byWorld(array.worldUnits === "" ? units : array.worldUnits);
   }
   return {

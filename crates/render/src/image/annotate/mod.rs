@@ -247,6 +247,7 @@ fn without_zeros(text: &str) -> &str {
 mod tests {
     use super::*;
     use crate::ImageSize;
+    use crate::scene::color_map::color_map_table;
 
     const SIZE: ImageSize = ImageSize { width: 320, height: 240 };
 
@@ -361,7 +362,7 @@ mod tests {
             let low = corners.into_iter().fold(DVec2::INFINITY, DVec2::min);
             let high = corners.into_iter().fold(DVec2::NEG_INFINITY, DVec2::max);
             // Greens of the bar's upper half.
-            let table = crate::scene::color_map::color_map_table("viridis").unwrap();
+            let table = color_map_table("viridis").unwrap();
             let greens: Vec<[f32; 3]> =
                 table[190..210].iter().map(|color| color.map(|c| f32::from(c) / 255.0)).collect();
             let bar: Vec<DVec2> = (0..width * height)
