@@ -66,7 +66,7 @@ export function axisMarks(volume: Volume, lens: Lens, part: Part, layout: Layout
   for (const axis of [0, 1, 2] as const) {
     if (volume.axes[axis].count < 2) continue;
     const edges = edgesOf(volume, lens, part, axis).filter((edge) => edge.isOutline);
-    const edge = chosenEdge(edges);
+    const edge = headOn ? straightEdge(edges) : chosenEdge(edges, layout);
     if (edge)
       shapes.push(...(headOn ? straight : slanted)({ volume, lens, layout, measure }, axis, edge, center));
   }
@@ -107,10 +107,28 @@ function edgesOf(volume: Volume, lens: Lens, part: Part, axis: 0 | 1 | 2): Edge[
   });
 }
 
-/** The lowest edge, or the leftmost one of an axis that runs upward. */
-function chosenEdge(edges: readonly Edge[]): Edge | null {
-  const rank = ({ a, b }: Edge) =>
-    Math.abs(b.x - a.x) >= Math.abs(b.y - a.y) ? (a.y + b.y) / 2 : -(a.x + b.x) / 2;
+/** Below, or at the left: such an axis is moved into the free area. */
+function straightEdge(edges: readonly Edge[]): Edge | null {
+  const rank = ({ a, b }: Edge) => a.y + b.y - (a.x + b.x) / 2;
+  return edges.reduce<Edge | null>((best, edge) => (best && rank(best) >= rank(edge) ? best : edge), null);
+}
+
+/** Half of the side of the square around the middle of an edge that must be free. */
+const NEIGHBORHOOD = 10;
+
+/** The lowest edge, of equally low ones the leftmost; one that is hidden by a panel or lies outside only if there is no other. */
+function chosenEdge(edges: readonly Edge[], layout: Layout): Edge | null {
+  const rank = ({ a, b }: Edge) => {
+    const [x, y] = [(a.x + b.x) / 2, (a.y + b.y) / 2];
+    const around = {
+      left: x - NEIGHBORHOOD,
+      right: x + NEIGHBORHOOD,
+      top: y - NEIGHBORHOOD,
+      bottom: y + NEIGHBORHOOD,
+    };
+    const isHidden = !layout.isFree(around);
+    return y - x / 2 - (isHidden ? 2 * (layout.area.right + layout.area.bottom) : 0);
+  };
   return edges.reduce<Edge | null>((best, edge) => (best && rank(best) >= rank(edge) ? best : edge), null);
 }
 

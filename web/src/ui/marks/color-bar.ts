@@ -24,6 +24,9 @@ const THICK = 13;
 const APART = 30;
 const APART_ACROSS = 56;
 const STOPS = 32;
+/** Width of a title above an upright bar, and its most lines. */
+const TITLE_WIDTH = 110;
+const MAX_TITLE_LINES = 3;
 /** Ending of the names of arrays of packed colors. */
 const COLOR_END = " (color)";
 
@@ -192,6 +195,19 @@ export function colorMarks(
   return key.kind === "bar" ? barMarks(key, colormaps, layout, measure) : legendMarks(key, layout, measure);
 }
 
+/** Lines of a title above an upright bar: at most three, broken between words. */
+function wrapped(title: string, measure: Measure): string[] {
+  const lines: string[] = [];
+  for (const word of title.split(" ")) {
+    const last = lines.at(-1);
+    const longer = `${last ?? ""} ${word}`;
+    if (last !== undefined && (lines.length >= MAX_TITLE_LINES || measure(longer) <= TITLE_WIDTH))
+      lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
+}
+
 /** Ticks of a bar, with its ends where no round value is near. */
 export function barTicks(key: ColorKey & { kind: "bar" }, length: number, apart: number): Tick[] {
   const [low, high] = key.range;
@@ -241,7 +257,9 @@ function barMarks(
     const long = Math.min(LONGEST, (free.bottom - free.top) * share);
     const ticks = barTicks(key, long, APART);
     const wide = Math.max(THICK + 6 + Math.max(...ticks.map(({ text }) => measure(text))), 1);
-    const size = [Math.max(wide, measure(key.title) * 1.08), long + LINE * 2] as const;
+    const lines = wrapped(key.title, measure);
+    const widest = Math.max(wide, ...lines.map((line) => measure(line) * 1.08));
+    const size = [widest, long + LINE * (lines.length + 1)] as const;
     return { long, size, ticks, isUpright: true };
   };
   const level = (share: number) => {
@@ -297,16 +315,18 @@ function uprightBar(
   const widest = Math.max(...ticks.map(({ text }) => measure(text)));
   // Flush with the right side, where the text of the ticks ends.
   const left = box.right - THICK - 6 - widest;
-  const ramp = { left, right: left + THICK, top: box.top + LINE * 1.5, bottom: box.top + LINE * 1.5 + long };
+  const lines = wrapped(key.title, measure);
+  const top = box.top + LINE * (lines.length + 0.5);
+  const ramp = { left, right: left + THICK, top, bottom: top + long };
   const shapes: Shape[] = [
     { kind: "ramp", box: ramp, colors, isUpright: true },
-    {
+    ...lines.map((line, i): Shape => ({
       kind: "text",
-      at: { x: box.right, y: box.top + LINE / 2 },
-      text: key.title,
+      at: { x: box.right, y: box.top + LINE * (i + 0.5) },
+      text: line,
       anchor: "end",
       isBold: true,
-    },
+    })),
   ];
   for (const { value, text } of ticks) {
     const y = ramp.bottom - shareOf(key, value) * long;

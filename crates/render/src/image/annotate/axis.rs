@@ -200,7 +200,7 @@ fn dates(units: &TimeUnits, low: f64, high: f64, count: f64) -> Vec<(f64, String
     let Some((every, unit)) = STEPS.into_iter().find(is_coarse) else { return Vec::new() };
     let per_value = units.moment(1.0);
     let Some(first) = units.text(low) else { return Vec::new() };
-    let Some(start) = Start::parse(&first) else { return Vec::new() };
+    let Some(start) = FirstDate::parse(&first) else { return Vec::new() };
     let has_day = |day: &i64| {
         let date = Date::parse(&format!("{:04}-{:02}-{day:02}", start.year, start.month));
         date.is_some_and(|date| units.begins(&date).is_some())
@@ -224,14 +224,14 @@ fn dates(units: &TimeUnits, low: f64, high: f64, count: f64) -> Vec<(f64, String
 }
 
 /// Date and time at which an axis begins.
-struct Start {
+struct FirstDate {
     year: i64,
     month: i64,
     day: i64,
     minutes: i64,
 }
 
-impl Start {
+impl FirstDate {
     /// Parses `YYYY-MM-DD`, with `THH:MM...` if it is not midnight.
     fn parse(text: &str) -> Option<Self> {
         let (date, time) = text.split_once('T').unwrap_or((text, "00:00"));

@@ -83,10 +83,10 @@ pub(super) fn axes(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, edges: &Edges)
         }
         let is_long =
             |edge: &&Edge| edge.is_outline && edge.ends[0].distance(edge.ends[1]) >= SHORTEST * letters;
-        // The lowest edge, or the leftmost one of an axis that runs upward.
+        // The lowest edge; of equally low ones the leftmost.
         let rank = |edge: &&Edge| {
-            let (across, middle) = ((edge.ends[1] - edge.ends[0]).abs(), edge.ends[0] + edge.ends[1]);
-            if across.x >= across.y { middle.y } else { -middle.x }
+            let middle = (edge.ends[0] + edge.ends[1]) / 2.0;
+            middle.y - middle.x / 2.0
         };
         let chosen = along.iter().filter(is_long).max_by(|a, b| rank(a).total_cmp(&rank(b)));
         let Some(edge) = chosen else { continue };
