@@ -2,7 +2,7 @@
 //! the viewer changes the state.
 
 import type { ArrayInfo, Dataset, SelectableMeaning } from "../dataset/dataset.ts";
-import { positionKey, type Stats } from "../dataset/stats.ts";
+import { positionKey, statsKey, type Stats } from "../dataset/stats.ts";
 import type { PixelSize } from "../draw/picture.ts";
 import type { FrameInfo, Participant, Severity, Fidelity, ValuesNote } from "../session/messages.ts";
 import type { Server } from "../session/servers.ts";
@@ -31,7 +31,7 @@ export interface Toast {
 export interface StatsTarget {
   readonly array: string;
   readonly level: number;
-  /** Index of time and of the other axes that are not spatial, as returned by `positionKey`. */
+  /** Index of time and of the other axes that are not spatial, with the clip box, as returned by `statsKey`. */
   readonly position: string;
 }
 
@@ -110,7 +110,7 @@ export function isFinished(state: State): boolean {
 /** Returns the statistics, if they belong to the step and channel that the view shows. */
 export function statsShown(state: State): ArrayStats | null {
   const { stats, array, view } = state;
-  return stats && array && stats.array === array.name && stats.position === positionKey(array, view)
+  return stats && array && stats.array === array.name && stats.position === statsKey(array, view)
     ? stats
     : null;
 }

@@ -13,7 +13,7 @@ import {
   type DrawnArray,
   type SelectableMeaning,
 } from "../dataset/dataset.ts";
-import { positionKey } from "../dataset/stats.ts";
+import { statsKey } from "../dataset/stats.ts";
 import { worldBox, type WorldBox } from "../dataset/world.ts";
 import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/picture.ts";
 import type { Json } from "../json.ts";
@@ -289,10 +289,12 @@ export class Viewer implements Actions {
       case "stats": {
         const stats = this.#statsRequests.accept(message.id, message.stats);
         if (stats) this.#set({ stats });
+        if (stats && this.#state.fidelity) this.#statsRequests.update(this.#state, this.#state.fidelity);
         return;
       }
       case "statsFailed":
         // The editor works without a histogram.
+        this.#statsRequests.failed();
         return;
       case "silent":
         if (this.#state.connection.kind === "open")
@@ -336,7 +338,7 @@ export class Viewer implements Actions {
     const { dataset } = this.#state;
     const array = dataset ? findArray(dataset, view.array) : null;
     const stats = this.#state.stats?.array === array?.name ? this.#state.stats : null;
-    const isElsewhere = array !== null && stats !== null && stats.position !== positionKey(array, view);
+    const isElsewhere = array !== null && stats !== null && stats.position !== statsKey(array, view);
     // After the first answer, a reconnection restores the view on the screen.
     if (this.#state.connection.kind === "open" && view.camera !== null)
       this.#requestedView = withoutNulls(view);

@@ -2,6 +2,8 @@
 
 import { isArray, isCount, isFinite, isObject, scalarOr, type Json } from "../json.ts";
 import type { Range } from "../wire/operations.ts";
+import type { View } from "../view/schema.ts";
+import { canClipRanges } from "./clip-ranges.ts";
 import { isDrawn, type ArrayInfo } from "./dataset.ts";
 
 export interface Histogram {
@@ -78,6 +80,19 @@ export function statsRanges(
     const index = axis.kind === "time" ? time : (at[axis.name] ?? 0);
     return { start: Math.max(0, Math.min(index, size - 1)), count: Math.min(1, size), step: 1 };
   });
+}
+
+/** Steps of the clip box's ends, as shares, by which statistics tell boxes apart. */
+const CLIP_STEPS = 100;
+
+/** Returns a key of the data that statistics describe: the position, and the clip box if statistics are of a box. */
+export function statsKey(array: ArrayInfo, view: Pick<View, "time" | "at" | "clip">): string {
+  const place = positionKey(array, view);
+  if (!view.clip || !canClipRanges(array)) return place;
+  return `${place} in ${view.clip
+    .flat()
+    .map((share) => Math.round(share * CLIP_STEPS))
+    .join(" ")}`;
 }
 
 /** Returns the time step and the indices on further axes of a view as one string, for comparison. */

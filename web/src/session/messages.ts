@@ -1,6 +1,15 @@
 //! Messages of the viewing node during a `join`, read from JSON, and the notes that go back.
 
-import { isArray, isCount, isObject, parseJson, textOr, type Json, type JsonObject } from "../json.ts";
+import {
+  isArray,
+  isCount,
+  isFinite,
+  isObject,
+  parseJson,
+  textOr,
+  type Json,
+  type JsonObject,
+} from "../json.ts";
 
 export type FidelityState = "complete" | "loading" | "moving" | "failed";
 
@@ -47,6 +56,10 @@ export interface ValuesNote {
   readonly at: Readonly<Record<string, number>>;
   /** One sentence; empty if nothing is unusual. */
   readonly note: string;
+  /** Kind of data, such as `ct`; empty if unknown. */
+  readonly kind: string;
+  /** Shares with the values below which they lie, ascending; empty if unknown. */
+  readonly quantiles: readonly (readonly [share: number, value: number])[];
 }
 
 export type Severity = "info" | "warning" | "error";
@@ -147,7 +160,25 @@ function parseValues(value: JsonObject): ValuesNote {
     time: count(value, "time"),
     at: Object.fromEntries(indices),
     note: isObject(value.values) ? textOr(value.values.note, "") : "",
+    kind: isObject(value.values) ? textOr(value.values.kind, "") : "",
+    quantiles: parseQuantiles(isObject(value.values) ? value.values.quantiles : undefined),
   };
+}
+
+/** Most pairs that are read: a node sends fewer than a hundred. */
+const MAX_QUANTILES = 1024;
+
+function parseQuantiles(value: Json | undefined): readonly (readonly [number, number])[] {
+  if (!isArray(value) || value.length > MAX_QUANTILES) return [];
+  const pairs = value.flatMap((pair): [number, number][] => {
+    const [share, at] = isArray(pair) ? pair : [];
+    return isFinite(share) && isFinite(at) ? [[share, at]] : [];
+  });
+  const isAscending = pairs.every((pair, i) => {
+    const before = pairs[i - 1] ?? pair;
+    return before[0] <= pair[0] && before[1] <= pair[1];
+  });
+  return isAscending && pairs.length === value.length ? pairs : [];
 }
 
 function parseFidelity(value: Json | undefined): Fidelity {

@@ -185,7 +185,7 @@ describe("notes about values", () => {
   it("are read with their position", () => {
     const note = "7 % of the values are above the range of colors.";
     const item = { kind: "values", array: "rho", time: 2, at: { channel: 1, wrong: "x" }, values: { note } };
-    const values = { array: "rho", time: 2, at: { channel: 1 }, note };
+    const values = { array: "rho", time: 2, at: { channel: 1 }, note, kind: "", quantiles: [] };
     expect(parseItem(bytes(item))).toEqual({ kind: "values", values });
     expect(parseItem(bytes({ ...item, values: { note: null } }))).toMatchObject({ values: { note: "" } });
   });

@@ -29,6 +29,36 @@ function decode(base64: string): Colormap | null {
   }
 }
 
+/** End of the name of a reversed map. */
+const REVERSED = "_r";
+
+/** The name of a map without the end that reverses it, and whether it is reversed. */
+export function mapDirection(name: string): { readonly base: string; readonly isReversed: boolean } {
+  const isReversed = name.endsWith(REVERSED);
+  return { base: isReversed ? name.slice(0, -REVERSED.length) : name, isReversed };
+}
+
+/** The colors of a transfer function's map, in the direction of use. */
+export function findColormap(
+  maps: ReadonlyMap<string, Colormap>,
+  { map, reversed }: { readonly map: string; readonly reversed?: boolean },
+): Colormap | undefined {
+  const { base, isReversed } = mapDirection(map);
+  const table = maps.get(base);
+  return table && isReversed !== (reversed ?? false) ? flipped(table) : table;
+}
+
+const flippedMaps = new WeakMap<Colormap, Colormap>();
+
+function flipped(table: Colormap): Colormap {
+  const known = flippedMaps.get(table);
+  if (known) return known;
+  const turned = new Uint8Array(table.length);
+  for (let i = 0; i < table.length; i += 3) turned.set(table.subarray(i, i + 3), table.length - 3 - i);
+  flippedMaps.set(table, turned);
+  return turned;
+}
+
 /** The color at `fraction` as CSS; gray by value while the table is not known. */
 export function cssColor(map: Colormap | undefined, fraction: number): string {
   const entry = Math.round(Math.min(Math.max(fraction, 0), 1) * (ENTRIES - 1));

@@ -2,16 +2,22 @@
 
 import { MAX_OPACITY_POINTS, type OpacityPoint, type Transfer } from "../view/schema.ts";
 import { alphaAt, heightOf } from "./scale.ts";
+import { between, scaleOf, shareBetween, type RangeScale } from "./value-scale.ts";
 
 const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
 
-/** The opacity at `value`; holds beyond the outermost points; at a step the right-hand side counts. */
-export function opacityAt(points: readonly OpacityPoint[], value: number): number {
+/** The opacity at `value`; holds beyond the outermost points; at a step the right-hand side counts. Linear on a scale. */
+export function opacityAt(points: readonly OpacityPoint[], value: number, own?: RangeScale): number {
+  if (own?.scale === "log" && value <= 0) return 0;
   const after = points.findIndex((point) => point[0] > value);
   const next = after < 0 ? undefined : points[after];
   const before = after < 0 ? points.at(-1) : points[after - 1];
   if (!before || !next) return (before ?? next)?.[1] ?? 0;
-  return before[1] + ((value - before[0]) / (next[0] - before[0])) * (next[1] - before[1]);
+  const share = own
+    ? shareBetween(own, before[0], next[0], value)
+    : (value - before[0]) / (next[0] - before[0]);
+  // A point without a position on the scale is infinitely far away.
+  return before[1] + (Number.isFinite(share) ? share : 1) * (next[1] - before[1]);
 }
 
 /** Moves point `index`, not past its neighbors. */
@@ -48,7 +54,12 @@ export function addBeside(transfer: Transfer, index: number): { transfer: Transf
   const point = transfer.opacity[index];
   const other = transfer.opacity[index + 1] ?? transfer.opacity[index - 1];
   if (!point || !other) return { transfer, index: -1 };
-  return addPoint(transfer, (point[0] + other[0]) / 2, (point[1] + other[1]) / 2);
+  const middle = between(scaleOf(transfer), point[0], other[0], 0.5);
+  return addPoint(
+    transfer,
+    Number.isFinite(middle) ? middle : (point[0] + other[0]) / 2,
+    (point[1] + other[1]) / 2,
+  );
 }
 
 /** Removes point `index`; the last two points stay. */
@@ -57,13 +68,42 @@ export function removePoint(transfer: Transfer, index: number): Transfer {
   return { ...transfer, opacity: transfer.opacity.toSpliced(index, 1) };
 }
 
+/** Sets the value and the opacity of point `index`; the points are sorted again. Returns its new index. */
+export function setPoint(
+  transfer: Transfer,
+  index: number,
+  value: number,
+  alpha: number,
+): { transfer: Transfer; index: number } {
+  if (index < 0 || index >= transfer.opacity.length || !Number.isFinite(value)) return { transfer, index };
+  const rest = { ...transfer, opacity: transfer.opacity.toSpliced(index, 1) };
+  return addPoint(rest, value, alpha);
+}
+
 /** Moves one end of the color range, keeping a little room between the ends. */
 export function moveRange(transfer: Transfer, end: "low" | "high", value: number, domain: number): Transfer {
   const [low, high] = transfer.range;
   const room = Math.abs(domain) * 1e-3;
   const range: [number, number] =
     end === "low" ? [Math.min(value, high - room), high] : [low, Math.max(value, low + room)];
-  return range[0] < range[1] ? { ...transfer, range } : transfer;
+  return range[0] < range[1] && (range[0] > 0 || transfer.scale !== "log")
+    ? { ...transfer, range }
+    : transfer;
+}
+
+/** Moves colors and points to another range; points keep their places in it. A range that reaches down to 0 is linear. */
+export function spreadOver(transfer: Transfer, range: readonly [number, number]): Transfer {
+  const [low, high] = transfer.range;
+  const isDefined = transfer.scale !== "log" || range[0] > 0;
+  const next: Transfer = isDefined ? { ...transfer, range } : { ...transfer, range, scale: "linear" };
+  const [from, to] = [scaleOf(transfer), scaleOf(next)];
+  const moved = transfer.opacity.map(([value, alpha]): OpacityPoint => {
+    // Points without a position on the scale stay just below the range.
+    const share = Math.max(shareBetween(from, low, high, value), -1);
+    return [between(to, range[0], range[1], share), alpha];
+  });
+  const opacity = moved.every(([value]) => Number.isFinite(value)) ? moved : transfer.opacity;
+  return { ...next, opacity };
 }
 
 /** Preset curves: fractions of the color range with their opacities. */
@@ -130,7 +170,8 @@ export const OPAQUE: readonly OpacityPoint[] = [
 
 export function applyPreset(transfer: Transfer, shape: readonly OpacityPoint[]): Transfer {
   const [low, high] = transfer.range;
-  return { ...transfer, opacity: shape.map(([at, alpha]) => [low + at * (high - low), alpha]) };
+  const own = scaleOf(transfer);
+  return { ...transfer, opacity: shape.map(([at, alpha]) => [between(own, low, high, at), alpha]) };
 }
 
 /** Opacity below this is invisible even through hundreds of voxels. */
@@ -144,9 +185,10 @@ export function isAnythingVisible(
   if (!histogram || histogram.counts.length === 0)
     return transfer.opacity.some((point) => point[1] > VISIBLE_ALPHA);
   const width = (histogram.high - histogram.low) / histogram.counts.length;
+  const own = scaleOf(transfer);
   const isSeen = (low: number, high: number) =>
-    opacityAt(transfer.opacity, low) > VISIBLE_ALPHA ||
-    opacityAt(transfer.opacity, high) > VISIBLE_ALPHA ||
+    opacityAt(transfer.opacity, low, own) > VISIBLE_ALPHA ||
+    opacityAt(transfer.opacity, high, own) > VISIBLE_ALPHA ||
     transfer.opacity.some((point) => point[0] >= low && point[0] <= high && point[1] > VISIBLE_ALPHA);
   return histogram.counts.some(
     (n, i) => n > 0 && isSeen(histogram.low + i * width, histogram.low + (i + 1) * width),

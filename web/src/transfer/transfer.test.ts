@@ -181,7 +181,7 @@ describe("visible values", () => {
 describe("scale", () => {
   it("has an inverse", () => {
     const domain = domainOf([10, 20], { low: -5, high: 12 });
-    expect(domain).toEqual({ low: -5, high: 20 });
+    expect(domain).toMatchObject({ low: -5, high: 20 });
     expect(valueAt(domain, fractionOf(domain, 7))).toBeCloseTo(7, 12);
     expect(alphaAt(heightOf(0.03))).toBeCloseTo(0.03, 12);
     expect(domainOf([3, 3], null).high).toBeGreaterThan(3);

@@ -1,10 +1,12 @@
-//! Isosurfaces: a row for each, with value, color and opacity.
+//! Isosurfaces: a slider over the histogram and a row for each, with value, color and opacity.
 
 import type { Actions, Component, State } from "../app/state.ts";
 import { isContinuous } from "../dataset/dataset.ts";
 import { formatNumber } from "../dataset/labels.ts";
-import { MAX_SURFACES, type ColorBy, type Surface, type Vec3 } from "../view/schema.ts";
+import { MAX_SURFACES, type ColorBy, type Surface, type Transfer, type Vec3 } from "../view/schema.ts";
+import { nextIsovalue } from "../transfer/isovalue.ts";
 import { el, iconButton, textButton } from "./dom.ts";
+import { isoPlot } from "./surfaces/iso-plot.ts";
 
 /** Colors of new surfaces, as those of `corridor render --iso`. */
 const COLORS: readonly Vec3[] = [
@@ -18,26 +20,32 @@ const COLORS: readonly Vec3[] = [
 
 export function surfaceControl(actions: Actions): Component {
   let surfaces: readonly Surface[] = [];
-  let middle = 0;
+  let transfer: Transfer | null = null;
   const change = (next: readonly Surface[], isMoving = false) => {
     actions.change({ surfaces: next }, isMoving);
   };
   const rows = el("div", { class: "surfaces" });
+  const plot = isoPlot((index, value) => {
+    const next = surfaces.map((surface, i) => (i === index ? { ...surface, value } : surface));
+    change(next, true);
+  }, actions.rest);
   const add = textButton("Add", () => {
     const color = COLORS[surfaces.length % COLORS.length] ?? [255, 255, 255];
-    change([...surfaces, { value: middle, color, opacity: 1 }]);
+    const values = surfaces.map(({ value }) => value);
+    change([...surfaces, { value: transfer ? nextIsovalue(transfer, values) : 0, color, opacity: 1 }]);
   });
   const element = el(
     "section",
     { class: "group" },
     el("div", { class: "group-head" }, el("h2", {}, "Isosurfaces"), add),
+    plot.element,
     rows,
   );
   const update = (state: State) => {
     const { view, array } = state;
     surfaces = view.surfaces;
-    const range = view.transfer?.range;
-    middle = range ? (range[0] + range[1]) / 2 : 0;
+    transfer = view.transfer;
+    plot.update(state);
     const hasNone = array !== null && !isContinuous(array);
     const isFull = surfaces.length >= MAX_SURFACES;
     add.disabled = hasNone || isFull;

@@ -26,12 +26,20 @@ export interface Camera {
   readonly projection: Projection;
 }
 
+/**
+ * Scale of the values of a transfer function. `linear`: Equal differences are equally far apart.
+ */
+export const VALUE_SCALES = ["linear","log","symlog"] as const;
+export type ValueScale = (typeof VALUE_SCALES)[number];
+
 /** Transfer function over decoded values. May carry members of a newer schema. */
 export interface Transfer {
   /** Values at the ends of the color map. */
   readonly range: readonly [low: number, high: number];
   /** Name of the color map. */
   readonly map: string;
+  readonly reversed?: boolean;
+  readonly scale?: ValueScale;
   /**
    * Opacity over one smallest voxel spacing of level 0, by value: points in ascending order, linear
    * between.

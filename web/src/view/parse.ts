@@ -12,6 +12,7 @@ import {
   SCHEMA_VERSION,
   SIMPLE_FIELDS,
   SPACE_AXES,
+  VALUE_SCALES,
   type Camera,
   type ColorBy,
   type OpacityPoint,
@@ -151,14 +152,27 @@ function readProjection(value: Json | undefined): Projection | undefined {
   return undefined;
 }
 
-function readTransfer(value: Json): Transfer | undefined {
+/** Reads a transfer function; `undefined` if it does not fit. */
+export function readTransfer(value: Json): Transfer | undefined {
   if (!isObject(value) || typeof value.map !== "string" || !isArray(value.opacity)) return undefined;
   const range = readRange(value.range);
   const points = value.opacity.map(readPoint);
   const valid = points.filter((point) => point !== undefined);
   if (!range || valid.length !== points.length || points.length === 0 || points.length > MAX_OPACITY_POINTS)
     return undefined;
-  return { ...value, range, map: value.map, opacity: valid.sort((a, b) => a[0] - b[0]) };
+  const { scale, reversed, ...others } = value;
+  const known = VALUE_SCALES.find((name) => name === scale);
+  const isLegal =
+    (scale === undefined || known !== undefined) && (reversed === undefined || typeof reversed === "boolean");
+  if (!isLegal || (known === "log" && range[0] <= 0)) return undefined;
+  return {
+    ...others,
+    ...(known === undefined ? {} : { scale: known }),
+    ...(reversed === undefined ? {} : { reversed }),
+    range,
+    map: value.map,
+    opacity: valid.sort((a, b) => a[0] - b[0]),
+  };
 }
 
 function readRange(value: Json | undefined): readonly [number, number] | undefined {

@@ -3,7 +3,7 @@
 import type { Actions, Component, State } from "../../app/state.ts";
 import { canColor, findArray, freeAxes, type ArrayInfo } from "../../dataset/dataset.ts";
 import { formatUnits } from "../../dataset/labels.ts";
-import { cssGradient } from "../../transfer/colormap.ts";
+import { cssGradient, findColormap } from "../../transfer/colormap.ts";
 import { EXTREME_MODES, type ColorBy, type View } from "../../view/schema.ts";
 import { el, setOptions, setText, textButton } from "../dom.ts";
 import { rangeInputs } from "./range.ts";
@@ -58,7 +58,7 @@ export function colorBy(actions: Actions): Component {
     for (const part of [source, bar, range.element]) part.hidden = by === null;
     if (!by) return;
     setText(source, colors ? sourceOf(colors, by, view) : by.array);
-    bar.style.backgroundImage = cssGradient(colormaps.get(by.map ?? ""));
+    bar.style.backgroundImage = cssGradient(findColormap(colormaps, { map: by.map ?? "" }));
     // The server has yet to choose it.
     range.element.style.visibility = by.range ? "" : "hidden";
     if (by.range) range.update(by.range);

@@ -1,5 +1,6 @@
 //! The transfer-function editor: plot, selected point, range as numbers, presets.
 
+import { isClipped, shownHistogram } from "../../app/distribution.ts";
 import {
   fullRange,
   statsShown,
@@ -8,23 +9,20 @@ import {
   type Component,
   type State,
 } from "../../app/state.ts";
-import { isOneLayer } from "../../dataset/dataset.ts";
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
-import {
-  addBeside,
-  addPoint,
-  applyPreset,
-  movePoint,
-  moveRange,
-  nudgePoint,
-  PRESETS,
-  removePoint,
-} from "../../transfer/edit.ts";
-import { domainOf } from "../../transfer/scale.ts";
+import { addBeside, addPoint, movePoint, moveRange, removePoint } from "../../transfer/edit.ts";
+import { findColormap } from "../../transfer/colormap.ts";
+import { alphaAt, domainOf, fractionOf, heightOf, valueAt } from "../../transfer/scale.ts";
+import { scaleOf } from "../../transfer/value-scale.ts";
 import type { Transfer } from "../../view/schema.ts";
-import { el, setText, textButton } from "../dom.ts";
+import { checkbox, el, setText, textButton } from "../dom.ts";
+import { transferFiles } from "./files.ts";
 import { Plot } from "./plot.ts";
+import { pointTable } from "./points.ts";
+import { presetMenu } from "./preset-menu.ts";
+import { rangeTools } from "./range-tools.ts";
 import { rangeInputs } from "./range.ts";
+import { scaleSelect } from "./scale-select.ts";
 
 export function transferEditor(actions: Actions): Component {
   const readout = el("output", { class: "tf-readout" });
@@ -33,8 +31,16 @@ export function transferEditor(actions: Actions): Component {
   let state: State | null = null;
   let selected = -1;
   const transfer = () => state?.view.transfer ?? null;
-  const width = () => domain().high - domain().low;
-  const domain = () => domainOf(transfer()?.range ?? [0, 1], state?.stats?.stats.histogram ?? null);
+  /** Room between the ends of the range; none on other scales, where it would be too much at the low end. */
+  const width = () => (isLinear() ? domain().high - domain().low : 0);
+  const isLinear = () => (transfer()?.scale ?? "linear") === "linear";
+  const domain = () => {
+    const now = transfer();
+    const values = state?.stats?.stats;
+    const occurring = values ? (isLinear() ? values.histogram : { low: values.min, high: values.max }) : null;
+    return now ? domainOf(now.range, occurring, scaleOf(now)) : domainOf([0, 1], occurring);
+  };
+  const moved = (value: number, across: number) => valueAt(domain(), fractionOf(domain(), value) + across);
   const add = (how: (now: Transfer) => ReturnType<typeof addPoint>) => {
     actions.edit((now) => {
       const added = how(now);
@@ -54,14 +60,18 @@ export function transferEditor(actions: Actions): Component {
       actions.edit((now) => movePoint(now, index, value, alpha), true);
     },
     nudgePoint: (index, across, up) => {
-      actions.edit((now) => nudgePoint(now, index, across * width(), up), true);
+      actions.edit((now) => {
+        const point = now.opacity[index];
+        if (!point) return now;
+        return movePoint(now, index, moved(point[0], across), alphaAt(heightOf(point[1]) + up));
+      }, true);
     },
     moveRange: (end, value) => {
       actions.edit((now) => moveRange(now, end, value, width()), true);
     },
     nudgeRange: (end, across) => {
-      const by = across * width();
-      actions.edit((now) => moveRange(now, end, now.range[end === "low" ? 0 : 1] + by, width()), true);
+      const which = end === "low" ? 0 : 1;
+      actions.edit((now) => moveRange(now, end, moved(now.range[which], across), width()), true);
     },
     add: (value, alpha) => {
       add((now) => addPoint(now, value, alpha));
@@ -76,50 +86,61 @@ export function transferEditor(actions: Actions): Component {
     rest: actions.rest,
   });
   const setRange = (low: number, high: number) => {
-    actions.edit((now) => ({ ...now, range: [low, high] }));
+    actions.edit((now) =>
+      now.scale === "log" && low <= 0
+        ? { ...now, scale: "linear", range: [low, high] }
+        : { ...now, range: [low, high] },
+    );
   };
   const full = textButton("Full range", () => {
     const all = state && fullRange(state);
     if (all) setRange(...all);
   });
   const range = rangeInputs(setRange, full);
-  const presets = PRESETS.map((preset) => {
-    const button = textButton(
-      preset.name,
-      () => {
-        actions.edit((now) => applyPreset(now, preset.shape));
-      },
-      "chip-button",
-    );
-    button.title = preset.hint;
-    return button;
+  let hasLogCounts = true;
+  const logCounts = checkbox("Logarithmic counts", (isOn) => {
+    hasLogCounts = isOn;
+    draw();
   });
-  const presetRow = el("div", { class: "presets", role: "group", "aria-label": "Presets" }, ...presets);
+  logCounts.set(hasLogCounts);
+  const points = pointTable(actions, (index) => {
+    selected = index;
+    draw();
+  });
+  const [scale, tools, presets, files] = [
+    scaleSelect(actions),
+    rangeTools(actions),
+    presetMenu(actions),
+    transferFiles(actions),
+  ];
+  const parts = [scale, tools, presets, files];
   const element = el(
     "section",
     { class: "group" },
     el("div", { class: "group-head" }, el("h2", {}, "Opacity"), readout),
     plot.element,
     range.element,
-    presetRow,
+    tools.element,
+    scale.element,
+    presets.element,
+    points.element,
+    files.element,
     unusual,
-    source,
+    el("div", { class: "tf-source" }, source, logCounts.element),
   );
   const draw = () => {
     const now = transfer();
     element.classList.toggle("is-empty", now === null);
     if (!state || !now) return;
     if (selected >= now.opacity.length) selected = -1;
-    const { array } = state;
-    const histogram = state.stats?.stats.histogram ?? null;
-    const map = state.colormaps.get(now.map);
+    const histogram = shownHistogram(state, domain());
+    const map = findColormap(state.colormaps, now);
     const isColored = state.view.color_by === null;
-    plot.draw({ transfer: now, domain: domain(), histogram, map, isColored, selected });
+    plot.draw({ transfer: now, domain: domain(), histogram, hasLogCounts, map, isColored, selected });
+    points.update(now, selected);
     setText(readout, readoutOf(now, selected, state));
     range.update(now.range);
     range.element.hidden = !isColored;
-    // Presets make volumes transparent: a single layer would be black, and colors of images are not intensities.
-    presetRow.hidden = array !== null && (isOneLayer(array) || array.meaning === "colors");
     full.disabled = fullRange(state) === null;
     full.title = full.disabled ? "The range of the values is not known, or all are equal" : "";
     setText(source, sourceOf(state));
@@ -128,6 +149,7 @@ export function transferEditor(actions: Actions): Component {
   };
   const update = (next: State) => {
     state = next;
+    for (const part of parts) part.update(next);
     draw();
   };
   return { element, update };
@@ -144,8 +166,9 @@ function sourceOf(state: State): string {
   const { stats, array } = state;
   if (array?.meaning === "colors") return "Opacity from 0 (dark, or transparent in the file) to 255.";
   if (!stats) return "No histogram yet.";
-  if (stats !== statsShown(state)) return "Histogram of the previous step or channel, logarithmic.";
+  if (stats !== statsShown(state)) return "Histogram of the previous step, channel or box.";
   const origin = array?.levels[stats.level]?.origin ?? "stored";
-  const of = stats.level === 0 ? "all values" : `level ${stats.level} (${origin})`;
-  return `Histogram of ${of}, logarithmic. Double-click adds a point.`;
+  const level = stats.level === 0 ? "all values" : `level ${stats.level} (${origin})`;
+  const box = isClipped(state) ? ", in the clip box" : "";
+  return `Histogram of ${level} of this step and channel${box}. Double-click adds a point.`;
 }

@@ -2,7 +2,15 @@
 //! It draws, and reports what the user does to a point or handle; `editor.ts` changes the transfer function.
 
 import { cssColor, type Colormap } from "../../transfer/colormap.ts";
-import { alphaAt, fractionOf, heightOf, logHeights, valueAt, type Domain } from "../../transfer/scale.ts";
+import {
+  alphaAt,
+  fractionOf,
+  heightOf,
+  linearHeights,
+  logHeights,
+  valueAt,
+  type Domain,
+} from "../../transfer/scale.ts";
 import type { Transfer } from "../../view/schema.ts";
 import { setAttributes, svg } from "../dom.ts";
 import { formatNumber } from "../../dataset/labels.ts";
@@ -16,6 +24,8 @@ export interface PlotInput {
     readonly high: number;
     readonly counts: readonly number[];
   } | null;
+  /** True if the heights of the histogram are logarithmic. */
+  readonly hasLogCounts: boolean;
   readonly map: Colormap | undefined;
   /** True if the values drawn determine the colors; otherwise there is no color bar. */
   readonly isColored: boolean;
@@ -148,8 +158,14 @@ export class Plot {
     return fine;
   }
 
-  #drawHistogram({ histogram, domain }: PlotInput): void {
-    const key = JSON.stringify([domain, histogram?.low, histogram?.high, histogram?.counts.length]);
+  #drawHistogram({ histogram, domain, hasLogCounts }: PlotInput): void {
+    const key = JSON.stringify([
+      domain,
+      hasLogCounts,
+      histogram?.low,
+      histogram?.high,
+      histogram?.counts.length,
+    ]);
     const next = histogram ? `${key}${histogram.counts.reduce((sum, n) => sum + n, 0)}` : "";
     if (next === this.#histogramKey) return;
     this.#histogramKey = next;
@@ -158,10 +174,13 @@ export class Plot {
       return;
     }
     const { low, high, counts } = histogram;
-    const width = (high - low) / counts.length;
-    const steps = logHeights(counts).map((height, i) => {
+    const heights = hasLogCounts ? logHeights(counts) : linearHeights(counts);
+    // Bins are equally wide on the scale of the plot.
+    const [from, to] = [this.#x(low), this.#x(high)];
+    const x = (i: number) => (from + ((to - from) * i) / counts.length).toFixed(1);
+    const steps = heights.map((height, i) => {
       const y = (HEIGHT - height * (HEIGHT - 14)).toFixed(1);
-      return `L${this.#x(low + i * width).toFixed(1)} ${y}L${this.#x(low + (i + 1) * width).toFixed(1)} ${y}`;
+      return `L${x(i)} ${y}L${x(i + 1)} ${y}`;
     });
     setAttributes(this.#bars, {
       d: `M${this.#x(low).toFixed(1)} ${HEIGHT}${steps.join("")}L${this.#x(high).toFixed(1)} ${HEIGHT}Z`,

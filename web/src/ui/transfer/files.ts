@@ -1,0 +1,61 @@
+//! Buttons that save the transfer function to a JSON file and load it from one.
+
+import { saveFile } from "../../app/save.ts";
+import type { Actions, Component, State } from "../../app/state.ts";
+import { fileName, fromFile, MAX_FILE_BYTES, toFile } from "../../transfer/file.ts";
+import { el, setText, textButton } from "../dom.ts";
+
+export function transferFiles(actions: Actions): Component {
+  let state: State | null = null;
+  const problem = el("p", { class: "hint", role: "alert", hidden: true });
+  const say = (text: string) => {
+    setText(problem, text);
+    problem.hidden = text === "";
+  };
+  const save = textButton("Save", () => {
+    const transfer = state?.view.transfer;
+    if (!transfer) return;
+    const name = fileName(state?.array?.name ?? "");
+    saveFile(new Blob([toFile(transfer)], { type: "application/json" }), name);
+  });
+  save.title = "Save the transfer function as a JSON file, which `corridor render --tf` takes too";
+  const input = el("input", { type: "file", accept: ".json,application/json", hidden: true });
+  input.addEventListener("change", () => {
+    const file = input.files?.[0];
+    input.value = "";
+    if (!file) return;
+    if (file.size > MAX_FILE_BYTES) {
+      say("The file is too large for a transfer function");
+      return;
+    }
+    file.text().then(
+      (text) => {
+        try {
+          actions.change({ transfer: fromFile(text) });
+          say("");
+        } catch (error) {
+          say(error instanceof Error ? error.message : String(error));
+        }
+      },
+      () => {
+        say("The file cannot be read");
+      },
+    );
+  });
+  const load = textButton("Load", () => {
+    input.click();
+  });
+  load.title = "Load a transfer function from a JSON file";
+  const element = el(
+    "div",
+    { class: "tf-files" },
+    el("div", { class: "presets" }, save, load),
+    input,
+    problem,
+  );
+  const update = (next: State) => {
+    state = next;
+    save.disabled = next.view.transfer === null;
+  };
+  return { element, update };
+}
