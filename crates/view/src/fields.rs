@@ -102,16 +102,16 @@ pub const FIELDS: &[ViewField] = &[
         option: Some(FieldOption {
             name: "tf",
             former: None,
-            value_name: "MAP|JSON",
-            help: "Transfer function: name of a color map, or JSON as in a view.",
-            more: "With --color-by the color map applies to the values of that array.",
+            value_name: "MAP|PRESET|JSON",
+            help: "Transfer function: name of a color map or of a preset, or JSON as in a view.",
+            more: "A map is reversed by `_r` at the end of its name, such as `viridis_r`. Presets by kind of data: `ct`, `ct-bone`, `ct-soft-tissue`, `ct-lung`, `mr`, `microscopy`, `segmentation`, `simulation`, `signed`. In JSON, such as `{\"scale\":\"log\"}`, members that are left out are chosen to suit the values. With --color-by a color map applies to the values of that array.",
             form: OptionForm::Value,
         }),
         keyword: Some(FieldKeyword {
             name: "tf",
             former: None,
             annotation: "Mapping[str, Any] | str",
-            more: "Also the name of a color map; with `color_by` it applies to the values of that array.",
+            more: "Also the name of a color map, reversed with `_r` at its end, or of a preset such as `ct-bone`; members that are left out of a mapping are chosen to suit the values; with `color_by` a color map applies to the values of that array.",
         }),
         control: FieldControl::None,
     },
@@ -361,14 +361,47 @@ const TRANSFER: FieldRecord = FieldRecord {
             former: None,
             field_type: FieldType::Text,
             is_optional: false,
-            help: "Name of the color map.",
+            help: "Name of the color map; with `_r` at its end it is reversed.",
+        },
+        FieldMember {
+            name: "reversed",
+            former: None,
+            field_type: FieldType::Flag,
+            is_optional: true,
+            help: "Whether the color map is reversed, in addition to `_r` in its name; false where omitted.",
+        },
+        FieldMember {
+            name: "scale",
+            former: None,
+            field_type: FieldType::Choice(&SCALE),
+            is_optional: true,
+            help: "Scale of the values, for colors and between points of opacity; linear where omitted.",
         },
         FieldMember {
             name: "opacity",
             former: None,
             field_type: FieldType::List { of: &FieldType::OpacityPoint, least: 1, most: MAX_OPACITY_POINTS },
             is_optional: false,
-            help: "Opacity over one smallest voxel spacing of level 0, by value: points in ascending order, linear between.",
+            help: "Opacity over one smallest voxel spacing of level 0, by value: points in ascending order, linear on the scale between.",
+        },
+    ],
+};
+
+const SCALE: FieldChoice = FieldChoice {
+    name: "ValueScale",
+    list: "VALUE_SCALES",
+    help: "Scale of the values of a transfer function.",
+    names: &[
+        ChoiceName { name: "linear", alias: None, help: "Equal differences are equally far apart." },
+        ChoiceName {
+            name: "log",
+            alias: None,
+            help: "Equal ratios are equally far apart; values of 0 and less are transparent, or have the lowest color where opacity is not used. The range must lie above 0.",
+        },
+        ChoiceName {
+            name: "symlog",
+            alias: None,
+            help: "Logarithm on both sides of zero: sign(v) log(1 + |v| / c), nearly linear up to c, a thousandth of the largest magnitude of the range.",
         },
     ],
 };

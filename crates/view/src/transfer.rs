@@ -8,6 +8,9 @@ use array::{Error, Meaning, Padding, Result, ValueSample};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::preset::thickened;
+use crate::{DataHints, DataKind, PRESETS, ValueScale};
+
 /// Maximum number of points of an opacity curve.
 pub const MAX_OPACITY_POINTS: usize = 256;
 /// Longest name of a color map, bytes.
@@ -34,6 +37,20 @@ const FEW_LAYERS: u64 = 8;
 const LAYER_OPACITIES: [f64; 2] = [0.35, 0.9];
 /// Greatest distance from the color range at which padding begins to be hidden, as a share of the range.
 const PADDING_ROOM: f64 = 0.25;
+/// Colors of maps and thin volumes of computed tomography: the usual window of soft tissue, Hounsfield units.
+const CT_WINDOW: [f64; 2] = [-160.0, 240.0];
+/// Opacities of fields: at the value below which a share of the values lie, but at least at a share of the range,
+/// the thickness as in [`crate::Preset`]. The steps keep the inner values visible through the outer ones.
+const FIELD_POINTS: [[f64; 3]; 5] =
+    [[0.6, 0.12, 0.0], [0.8, 0.3, 0.04], [0.92, 0.5, 0.15], [0.98, 0.7, 0.6], [1.0, 1.0, 2.0]];
+/// Least ratio of the values at [`POWER_TAILS`] for which colors are logarithmic.
+const LEAST_POWERS: f64 = 1e3;
+/// Shares of the values between which the ratio is measured: a few small values do not count.
+const POWER_TAILS: [f64; 2] = [0.05, 0.95];
+/// Fewest different values of data with a preset: fewer are a mask.
+const FEWEST_VALUES: usize = 4;
+/// Lowest place, in widths below the range, to which a point without a position on the scale is moved.
+const LOWEST_SHARE: f64 = 1.0;
 /// Range in which every label of the color map `labels` has its own color.
 const LABEL_RANGE: [f64; 2] = [0.0, 255.0];
 /// Range of packed colors, decoded: from no strength to full strength.
@@ -41,23 +58,44 @@ const COLOR_RANGE: [f64; 2] = [0.0, 255.0];
 
 /// Colors and opacities of values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    expecting = "a transfer function, such as {\"range\": [LOW, HIGH], \"map\": NAME, \"opacity\": [[VALUE, ALPHA]]}"
+)]
 pub struct Transfer {
     /// Values at the ends of the color map, decoded.
     pub range: [f64; 2],
-    /// Name of the color map.
+    /// Name of the color map; with `_r` at its end it is reversed.
     pub map: String,
-    /// Opacity curve `[value, alpha]`, ascending in value, linear between; constant outside. Alpha (0 to 1)
-    /// is the opacity over the length of one smallest voxel spacing of level 0.
+    /// True if the color map is reversed, in addition to `_r` in its name.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub reversed: bool,
+    /// Scale of the values, for colors and between opacity points.
+    #[serde(default, skip_serializing_if = "ValueScale::is_linear")]
+    pub scale: ValueScale,
+    /// Opacity curve `[value, alpha]`, ascending in value, linear on the scale between; constant outside. Alpha
+    /// (0 to 1) is the opacity over the length of one smallest voxel spacing of level 0.
     pub opacity: Vec<[f64; 2]>,
     /// Fields of a later version: preserved but ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 /// Largest magnitude of a value: differences of larger ones may overflow.
 const WIDEST: f64 = f64::MAX / 4.0;
 
 impl Transfer {
+    /// Creates a transfer function with a linear scale.
+    #[must_use]
+    pub fn new(range: [f64; 2], map: &str, opacity: Vec<[f64; 2]>) -> Self {
+        let (reversed, scale, other) = (false, ValueScale::Linear, Map::new());
+        Self { range, map: map.into(), reversed, scale, opacity, other }
+    }
+
     /// Returns a default transfer function for values with this distribution in a volume with these sides, in
     /// voxels: common values are transparent, rare high ones are dense; in thin volumes every value is
     /// visible. Maps of one layer are opaque. Values that look like padding are hidden.
@@ -79,14 +117,14 @@ impl Transfer {
             // have its opacity.
             let opacity =
                 vec![[-1.0, own_dense], [-0.5, own_dense], [-0.5, 0.0], [0.5, 0.0], [0.5, own_dense]];
-            return Self { range: LABEL_RANGE, map: "labels".into(), opacity, other: Map::new() };
+            return Self::new(LABEL_RANGE, "labels", opacity);
         }
         if meaning == Meaning::Colors {
             let [low, high] = COLOR_RANGE;
             let opacity = vec![[low, 0.0], [high, own_dense]];
-            return Self { range: COLOR_RANGE, map: "rgb".into(), opacity, other: Map::new() };
+            return Self::new(COLOR_RANGE, "rgb", opacity);
         }
-        let mut opacity = match looks {
+        let opacity = match looks {
             Looks::Map | Looks::Layers => looks.visible_over([low, high]),
             Looks::Volume => {
                 let first = values.quantile(HIDDEN_SHARE).unwrap_or(low + HIDDEN_SHARE * (high - low));
@@ -96,34 +134,93 @@ impl Transfer {
                 vec![[low, 0.0], [first, 0.0], [first + 0.5 * (high - first), 0.3 * dense], [high, dense]]
             }
         };
-        if let Some(Padding { value, border, .. }) = padding {
-            // Near the range, so that few entries of the color table lie in between.
-            let room = (high - low) * PADDING_ROOM;
-            if value < border {
-                let at = border.max(low - room).min(low);
-                opacity.splice(0..0, [[at, 0.0], [at, opacity[0][1]]]);
-            } else {
-                let at = border.min(high + room).max(high);
-                opacity.extend([[at, opacity[opacity.len() - 1][1]], [at, 0.0]]);
-            }
-        }
-        Self { range: [low, high], map: "viridis".into(), opacity, other: Map::new() }
+        let mut transfer = Self::new([low, high], "viridis", opacity);
+        transfer.hide(padding);
+        transfer
     }
 
-    /// Returns a default transfer function as [`Transfer::sensible`] does, but with colors from the lowest to
-    /// the highest value.
+    /// Returns the default transfer function of an array: the preset of its kind of data for volumes, and in
+    /// thin volumes a range and a color map that suit it. Positive values over many powers of ten get a
+    /// logarithmic scale. Values that look like padding are hidden.
     #[must_use]
-    pub fn over_all(values: &ValueSample, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
-        let sensible = Self::sensible(values, meaning, sides_voxels);
+    pub fn first(values: &ValueSample, hints: &DataHints, sides_voxels: [u64; 3]) -> Self {
+        let padding = values.padding();
+        let own = padding.as_ref().map(|padding| values.without(padding));
+        let own = own.as_ref().unwrap_or(values);
+        let (kind, looks) = (hints.kind(own), Looks::of(sides_voxels));
+        let is_usual = matches!(kind, DataKind::Labels | DataKind::Colors) || !has_several(own);
+        let preset = PRESETS.iter().find(|preset| preset.kinds.contains(&kind));
+        let (false, Some(preset)) = (is_usual, preset) else {
+            return Self::sensible(values, hints.meaning, sides_voxels);
+        };
+        let is_log = kind == DataKind::Field && spans_powers(own);
+        let mut transfer = match (kind, looks) {
+            (DataKind::Field, Looks::Volume) => Self::of_field(own, is_log, sides_voxels),
+            (_, Looks::Volume) => preset.transfer(own, sides_voxels),
+            (_, Looks::Map | Looks::Layers) => {
+                let preset = preset.transfer(own, sides_voxels);
+                let (range, map) = match kind {
+                    DataKind::Ct => (CT_WINDOW, "gray"),
+                    DataKind::Signed => (preset.range, preset.map.as_str()),
+                    DataKind::Field => (span(own), "viridis"),
+                    _ => (span(own), "gray"),
+                };
+                Self::new(range, map, looks.visible_over(range))
+            }
+        };
+        if is_log && transfer.range[0] > 0.0 {
+            transfer.scale = ValueScale::Log;
+        }
+        transfer.hide(padding);
+        transfer
+    }
+
+    /// Returns the default for a volume of a field: faint where values are common, dense where they are high.
+    fn of_field(values: &ValueSample, is_log: bool, sides_voxels: [u64; 3]) -> Self {
+        let range = span(values);
+        let scale = if is_log { ValueScale::Log } else { ValueScale::Linear }.over(range);
+        let dense = densest(sides_voxels.into_iter().max().unwrap_or(1));
+        let mut last = range[0];
+        let mut opacity = vec![[last, 0.0]];
+        for [quantile, least_share, thickness] in FIELD_POINTS {
+            let common = values.quantile(quantile).unwrap_or(range[0]);
+            last = common.max(scale.at_share(least_share)).clamp(last, range[1]);
+            opacity.push([last, thickened(dense, thickness)]);
+        }
+        Self::new(range, "viridis", opacity)
+    }
+
+    /// Hides values that look like padding.
+    fn hide(&mut self, padding: Option<Padding>) {
+        let Some(Padding { value, border, .. }) = padding else { return };
+        let [low, high] = self.range;
+        // Near the range, so that few entries of the color table lie in between.
+        let room = (high - low) * PADDING_ROOM;
+        let [first, last] = [self.opacity[0], self.opacity[self.opacity.len() - 1]];
+        if value < border && first[1] > 0.0 {
+            let at = border.max(low - room).min(first[0]);
+            self.opacity.splice(0..0, [[at, 0.0], [at, first[1]]]);
+        } else if value > border && last[1] > 0.0 {
+            let at = border.min(high + room).max(last[0]);
+            self.opacity.extend([[at, last[1]], [at, 0.0]]);
+        }
+    }
+
+    /// Returns a default transfer function as [`Transfer::first`] does, but with colors from the lowest to the
+    /// highest value.
+    #[must_use]
+    pub fn over_all(values: &ValueSample, hints: &DataHints, sides_voxels: [u64; 3]) -> Self {
+        let first = Self::first(values, hints, sides_voxels);
         let [low, high] = [values.low, values.high].map(|v| v.clamp(-WIDEST, WIDEST));
-        if !meaning.is_continuous() || values.count == 0 || check_range([low, high]).is_err() {
-            return sensible;
+        if !hints.meaning.is_continuous() || values.count == 0 || check_range([low, high]).is_err() {
+            return first;
         }
         let opacity = match Looks::of(sides_voxels) {
             looks @ (Looks::Map | Looks::Layers) => looks.visible_over([low, high]),
-            Looks::Volume => sensible.opacity.iter().map(|&[v, a]| [v.clamp(low, high), a]).collect(),
+            Looks::Volume => first.opacity.iter().map(|&[v, a]| [v.clamp(low, high), a]).collect(),
         };
-        Self { range: [low, high], opacity, ..sensible }
+        let scale = if first.scale.over([low, high]).is_defined() { first.scale } else { ValueScale::Linear };
+        Self { range: [low, high], opacity, scale, ..first }
     }
 
     /// Moves colors and opacity to another range; changes nothing for labels and packed colors, or for an
@@ -133,10 +230,14 @@ impl Transfer {
         if check_range(range).is_err() || matches!(self.map.as_str(), "labels" | "rgb") {
             return self;
         }
-        let ([low, high], [to_low, to_high]) = (self.range, range);
+        if !self.scale.over(range).is_defined() {
+            self.scale = ValueScale::Linear;
+        }
+        let (from, to) = (self.scale.over(self.range), self.scale.over(range));
         for [value, _] in &mut self.opacity {
-            let share = (*value - low) / (high - low);
-            *value = (to_low + share * (to_high - to_low)).clamp(-WIDEST, WIDEST);
+            // Points of 0 and less have no place on a logarithmic scale.
+            let share = from.share(*value).max(-LOWEST_SHARE);
+            *value = to.at_share(share).clamp(-WIDEST, WIDEST);
         }
         self.range = range;
         self
@@ -149,6 +250,12 @@ impl Transfer {
     pub fn check(&self) -> Result<()> {
         check_range(self.range)?;
         check_map(&self.map)?;
+        if !self.scale.over(self.range).is_defined() {
+            return Err(Error::invalid(format!(
+                "expected a range above 0 for a logarithmic scale, found {} to {}; use `symlog` for values of both signs",
+                self.range[0], self.range[1]
+            )));
+        }
         if self.opacity.is_empty() || self.opacity.len() > MAX_OPACITY_POINTS {
             return Err(Error::invalid(format!(
                 "expected 1 to {MAX_OPACITY_POINTS} points of opacity, found {}",
@@ -163,6 +270,19 @@ impl Transfer {
         }
         Ok(())
     }
+}
+
+/// Returns true if values are positive and spread over many powers of ten.
+pub(crate) fn spans_powers(values: &ValueSample) -> bool {
+    let [low, high] = POWER_TAILS.map(|share| values.quantile(share).unwrap_or(0.0));
+    values.low > 0.0 && low > 0.0 && high / low >= LEAST_POWERS
+}
+
+/// Returns true if some of the values differ.
+#[expect(clippy::float_cmp, reason = "the very same value")]
+fn has_several(values: &ValueSample) -> bool {
+    let distinct = values.sorted.windows(2).filter(|pair| pair[0] != pair[1]).take(FEWEST_VALUES).count() + 1;
+    distinct >= FEWEST_VALUES
 }
 
 fn is_constant(values: &ValueSample) -> bool {
@@ -223,7 +343,7 @@ impl Looks {
 }
 
 /// Returns the ends of the color map: the values without their tails, never empty.
-fn span(values: &ValueSample) -> [f64; 2] {
+pub(crate) fn span(values: &ValueSample) -> [f64; 2] {
     let bounded = |v: f64| v.clamp(-WIDEST, WIDEST);
     let ends = |values: &ValueSample| {
         let [low, high] = [values.quantile(TAIL_SHARE)?, values.quantile(1.0 - TAIL_SHARE)?];
@@ -260,7 +380,7 @@ fn span(values: &ValueSample) -> [f64; 2] {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a length in voxels")]
-fn densest(longest_side_voxels: u64) -> f64 {
+pub(crate) fn densest(longest_side_voxels: u64) -> f64 {
     let voxels = (longest_side_voxels.max(1) as f64 * THICKNESS_SHARE).max(1.0);
     1.0 - CLEAR_SHARE.powf(1.0 / voxels)
 }
@@ -283,14 +403,22 @@ mod tests {
         }
     }
 
+    /// Returns the transfer functions that are made without being asked for.
+    fn every(values: &ValueSample, meaning: Meaning, sides: [u64; 3]) -> [Transfer; 3] {
+        let hints = DataHints::of_meaning(meaning);
+        [
+            Transfer::sensible(values, meaning, sides),
+            Transfer::first(values, &hints, sides),
+            Transfer::over_all(values, &hints, sides),
+        ]
+    }
+
     #[test]
     fn values_as_far_apart_as_numbers_go_have_a_transfer_function() {
         for values in [vec![], vec![f64::MIN, f64::MAX], vec![-1.7e308, 0.0, 1.7e308], vec![-1.0, f64::MAX]] {
             for meaning in [Meaning::Intensity, Meaning::Labels] {
                 let values = spread(values.clone());
-                for transfer in
-                    [Transfer::sensible, Transfer::over_all].map(|make| make(&values, meaning, [16; 3]))
-                {
+                for transfer in every(&values, meaning, [16; 3]) {
                     transfer.check().unwrap();
                     assert!((transfer.range[1] - transfer.range[0]).is_finite(), "{:?}", transfer.range);
                 }
@@ -318,8 +446,7 @@ mod tests {
                 for sides in [[0; 3], [1; 3], [4096, 4096, 1], [3, 4096, 4096], [1_000_000, 4, 4], [4096; 3]]
                 {
                     let values = spread(values.clone());
-                    for make in [Transfer::sensible, Transfer::over_all] {
-                        let transfer = make(&values, meaning, sides);
+                    for transfer in every(&values, meaning, sides) {
                         transfer.check().unwrap_or_else(|e| panic!("{values:?}: {e}"));
                     }
                 }
@@ -346,7 +473,7 @@ mod tests {
             let [low, high] = Transfer::sensible(&values, Meaning::Intensity, [60; 3]).range;
             assert!((-0.01..0.01).contains(&low) && (0.99..1.01).contains(&high), "{low} to {high}");
             assert_eq!(
-                Transfer::over_all(&values, Meaning::Intensity, [60; 3]).range,
+                Transfer::over_all(&values, &DataHints::of_meaning(Meaning::Intensity), [60; 3]).range,
                 [values.low, values.high]
             );
         }
@@ -414,5 +541,44 @@ mod tests {
     fn larger_volumes_are_thinner_per_voxel() {
         assert!(densest(4096) < densest(256));
         assert!((1.0 - densest(1000)).powf(100.0) - CLEAR_SHARE < 1e-9);
+    }
+
+    #[test]
+    fn each_kind_of_data_has_its_first_function() {
+        let hints = DataHints::of_meaning(Meaning::Intensity);
+        let first = |values: &ValueSample, hints: &DataHints| {
+            let transfer = Transfer::first(values, hints, [64; 3]);
+            transfer.check().unwrap();
+            transfer
+        };
+        let powers = spread((0..2000).map(|i| 1e-28 * 10f64.powf(f64::from(i) / 250.0)));
+        let density = first(&powers, &hints);
+        assert!(density.scale == ValueScale::Log && density.range[0] > 0.0, "{density:?}");
+        let outlier = spread((1..2000).map(f64::from).chain([1e30]));
+        assert_eq!(first(&outlier, &hints).scale, ValueScale::Linear, "one value is no power of ten");
+        let wave = spread((0..2000).map(|i| (f64::from(i) / 99.0).sin()));
+        let signed = first(&wave, &hints);
+        assert_eq!(signed.map, "coolwarm");
+        assert!((signed.range[0] + signed.range[1]).abs() < 1e-9);
+        let body = spread((0..2000).map(|i| f64::from([-1000, -1000, 40 + i % 9, 700][i as usize % 4])));
+        assert_eq!(first(&body, &hints).map, "ct-bone");
+        let slice = Transfer::first(&body, &hints, [200, 200, 1]);
+        assert!(slice.map == "gray" && slice.opacity.iter().all(|&[_, a]| a > 0.999), "{slice:?}");
+        let padded = spread((0..2000).map(|i| (f64::from(i) / 99.0).sin()).chain([-9999.0; 500]));
+        let padded = first(&padded, &hints);
+        assert!(padded.range[0] > -2.0 && padded.opacity[0][1].abs() < 1e-12, "{padded:?}");
+    }
+
+    #[test]
+    fn another_range_keeps_the_places_of_points_on_the_scale() {
+        let log = Transfer {
+            scale: ValueScale::Log,
+            ..Transfer::new([1.0, 100.0], "gray", vec![[1.0, 0.0], [10.0, 0.5], [100.0, 1.0]])
+        };
+        let moved = log.clone().spread_over([1e-6, 1e6]);
+        assert!((moved.opacity[1][0] - 1.0).abs() < 1e-9 && moved.scale == ValueScale::Log, "{moved:?}");
+        assert_eq!(log.clone().spread_over([-1.0, 1.0]).scale, ValueScale::Linear);
+        let error = Transfer { range: [0.0, 1.0], ..log }.check().unwrap_err().to_string();
+        assert!(error.contains("`symlog`"), "{error}");
     }
 }

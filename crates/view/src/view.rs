@@ -13,6 +13,7 @@ use crate::field::FieldType;
 use crate::fields::{FIELDS, MAX_FOV_RAD, MAX_WORLD, MIN_FOV_RAD};
 use crate::first::first_array;
 use crate::transfer::Looks;
+use crate::validate::{check_fields, parse_fields};
 use crate::{ColorBy, Mode, SpaceAxis, Surface, Transfer, ViewSlice};
 
 /// Version of the schema that this crate writes and reads.
@@ -208,8 +209,7 @@ impl View {
         if text.len() > MAX_VIEW_BYTES {
             return Err(too_long(text.len()));
         }
-        let fields: Map<String, Value> = serde_json::from_str(text).map_err(not_a_view)?;
-        Self::default().merged(&fields)
+        Self::default().merged(&parse_fields(text)?)
     }
 
     /// Returns this view with the given fields replaced; null resets a field to its default.
@@ -232,6 +232,7 @@ impl View {
                 all.insert(name, value);
             }
         }
+        check_fields(&all)?;
         let view: Self = serde_json::from_value(Value::Object(all)).map_err(not_a_view)?;
         view.check()?;
         Ok(view)

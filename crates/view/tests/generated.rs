@@ -6,6 +6,8 @@
 mod markdown;
 #[path = "generated/names.rs"]
 mod names;
+#[path = "generated/presets.rs"]
+mod presets;
 #[path = "generated/python.rs"]
 mod python;
 #[path = "generated/typescript.rs"]
@@ -39,6 +41,11 @@ fn the_document_is_that_of_the_fields() {
 #[test]
 fn the_viewer_has_the_types_of_the_fields() {
     assert_file("web/src/view/fields.ts", &typescript::text());
+}
+
+#[test]
+fn the_viewer_has_the_presets() {
+    assert_file("web/src/transfer/presets.ts", &presets::text());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use corridor_view::{FIELDS, FieldMember, FieldType, OptionForm, View, ViewField};
+use corridor_view::{FIELDS, FieldMember, FieldType, OptionForm, PRESETS, PresetRange, View, ViewField};
 use serde_json::json;
 
 use crate::names::{NamedType, named_types};
@@ -40,7 +40,30 @@ pub(crate) fn text() -> String {
     for named in named_types() {
         put_type(&mut text, named);
     }
+    put_presets(&mut text);
     text
+}
+
+fn put_presets(text: &mut String) {
+    text.push_str("\n## Presets\n\n");
+    put(
+        text,
+        "Transfer functions by kind of data, for `--tf`, `tf=` and the viewer. The first picture of an array uses one of them, by the meaning, units and values of the array.",
+    );
+    text.push_str("\n| preset | for | color map | range |\n|---|---|---|---|\n");
+    for preset in PRESETS {
+        let range = match preset.range {
+            PresetRange::Values([low, high]) => format!("{low} to {high}"),
+            PresetRange::Shares([low, high]) => {
+                format!("percentiles {} to {}", low * 100.0, high * 100.0)
+            }
+            PresetRange::Symmetric(share) => format!("symmetric, {} % of the magnitudes", share * 100.0),
+            PresetRange::AboveBackground(share) => {
+                format!("background (Otsu's threshold) to percentile {}", share * 100.0)
+            }
+        };
+        put(text, &format!("| `{}` | {} | `{}` | {range} |", preset.name, preset.help, preset.map));
+    }
 }
 
 fn option(field: &ViewField) -> String {

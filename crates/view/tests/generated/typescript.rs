@@ -89,8 +89,11 @@ fn put_type(text: &mut String, named: NamedType) {
         NamedType::Record(record) => {
             put_comment(text, "", &format!("{} May carry members of a newer schema.", record.help));
             put(text, &format!("export interface {} {{", record.name));
-            for FieldMember { name, field_type, help, .. } in record.members {
-                put_member(text, name, field_type, help);
+            for FieldMember { name, field_type, help, is_optional, .. } in record.members {
+                // Other optional members are filled in by the page's parser.
+                let may_lack = *is_optional && matches!(field_type, FieldType::Flag | FieldType::Choice(_));
+                let name = if may_lack { format!("{name}?") } else { (*name).to_owned() };
+                put_member(text, &name, field_type, help);
             }
             text.push_str("}\n\n");
         }
