@@ -11,6 +11,7 @@ use render::device::{
     VoxelFormat,
 };
 use render::{Isosurface, Slice};
+use view::ValueScale;
 
 /// Most levels of a picture.
 pub(crate) const MAX_LEVELS: usize = array::MAX_LEVELS;
@@ -62,6 +63,9 @@ pub(crate) struct PictureHead {
     surface_count: u32,
     slice_count: u32,
     slices_are_alone: u32,
+    entry_map: [f32; 2],
+    scale: u32,
+    spare_scale: u32,
     light: [f32; 3],
     spare: f32,
     soft: [f32; 2],
@@ -284,6 +288,13 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Picture
         surface_count: prepared.surfaces.len() as u32,
         slice_count: prepared.slices.len() as u32,
         slices_are_alone: u32::from(prepared.slices_are_alone),
+        entry_map: prepared.entry_map,
+        scale: match prepared.scale {
+            ValueScale::Linear => 0,
+            ValueScale::Log => 1,
+            ValueScale::Symlog => 2,
+        },
+        spare_scale: 0,
         light: [light.ambient, light.diffuse, light.specular],
         spare: 0.0,
         soft: prepared.light.soft,

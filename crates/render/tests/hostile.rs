@@ -12,7 +12,7 @@ use corridor_render::{
     Slice, TransferFunction, VolumeView, WireBox, cast, demand,
 };
 use proptest::prelude::*;
-use view::{Mode, Projection, SpaceAxis};
+use view::{Mode, Projection, SpaceAxis, ValueScale};
 
 /// Ordinary numbers, and now and then one that is not.
 fn number() -> impl Strategy<Value = f64> {
@@ -109,10 +109,10 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn transfer()(range in [number(), number()], points in prop::collection::vec((number(), 0.0..1.1f64), 0..5)) -> TransferFunction {
+    fn transfer()(range in [number(), number()], points in prop::collection::vec((number(), 0.0..1.1f64), 0..5), scale in prop::sample::select(vec![ValueScale::Linear, ValueScale::Log, ValueScale::Symlog])) -> TransferFunction {
         let mut opacity: Vec<_> = points.into_iter().map(|(value, opacity)| OpacityPoint { value, opacity }).collect();
         opacity.sort_by(|a, b| a.value.total_cmp(&b.value));
-        TransferFunction { range, opacity, ..TransferFunction::ramp(0.0, 1.0, 1.0) }
+        TransferFunction { range, scale, opacity, ..TransferFunction::ramp(0.0, 1.0, 1.0) }
     }
 }
 

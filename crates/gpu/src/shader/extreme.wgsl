@@ -39,7 +39,7 @@ fn climb(block: Block, behind: f32) {
             found = find(block, local, picture.levels[block.level].scale);
         }
         if found.is_there {
-            best = max(best, clamp(fma(found.place, picture.sense.x, picture.sense.y), 0.0, TOP));
+            best = max(best, clamp(fma(scaled(found.place), picture.sense.x, picture.sense.y), 0.0, TOP));
         }
         next += 1.0;
     }

@@ -1,7 +1,25 @@
 // March along a ray through one block: samples, and the contributions of the intervals between them.
 
+// Entry of a place, not rounded, as in `cpu/entry_scale.rs` of `render`.
+fn scaled(place: f32) -> f32 {
+    if picture.scale == LINEAR {
+        return place;
+    }
+    if picture.scale == LOG {
+        let entry = max(fma(picture.entry_map.y, log2(max(place, LEAST_PLACE)), picture.entry_map.x), 1.0);
+        return select(0.0, entry, place > 0.0);
+    }
+    let size = abs(place);
+    let octaves = select(log2(1.0 + size), size * (LOG2_E - size * (0.5 * LOG2_E)), size < 1e-3);
+    return fma(picture.entry_map.y, select(-octaves, octaves, place >= 0.0), picture.entry_map.x);
+}
+
+// The smallest normal number, and log2(e).
+const LEAST_PLACE = 1.1754944e-38;
+const LOG2_E = 1.442695;
+
 fn entry_at(place: f32) -> u32 {
-    return u32(clamp(place, 0.0, f32(ENTRIES - 1u)) + 0.5);
+    return u32(clamp(scaled(place), 0.0, f32(ENTRIES - 1u)) + 0.5);
 }
 
 // Entry of a table at a place: for parts of number `size`.
@@ -17,15 +35,16 @@ fn add(color: vec4f) {
     rgba = fma(color, vec4f(1.0 - rgba.a), rgba);
 }
 
-// Accumulated bend of opacity below a place.
-fn bend(first_word: u32, place: f32) -> f32 {
-    return bitcast<f32>(table[first_word + 6u * ENTRIES + u32(clamp(place, 0.0, f32(ENTRIES - 1u)))]);
+// Accumulated bend of opacity below an entry.
+fn bend(first_word: u32, at: f32) -> f32 {
+    return bitcast<f32>(table[first_word + 6u * ENTRIES + u32(clamp(at, 0.0, f32(ENTRIES - 1u)))]);
 }
 
 // Index in PARTS of the number of parts that the interval between two places requires.
 fn parts_of(first_word: u32, start: f32, stop: f32) -> u32 {
-    let low = min(start, stop);
-    let high = max(start, stop);
+    let ends = vec2f(scaled(start), scaled(stop));
+    let low = min(ends.x, ends.y);
+    let high = max(ends.x, ends.y);
     let error = (bend(first_word, high + 1.0) - bend(first_word, low)) * (high - low) * ERROR_PER_BEND;
     return select(0u, select(1u, 2u, error >= TOLERANCE * f32(FEW_PARTS * FEW_PARTS)), error >= TOLERANCE);
 }

@@ -60,9 +60,9 @@ fn look_at_slice(at: f32, volume: vec3f) {
     }
 }
 
-// Color of a place, without opacity.
-fn palette_color(place: f32) -> vec4f {
-    let at = clamp(fma(place, picture.palette.y, picture.palette.x), 0.0, f32(COLORS - 1u));
+// Color of an entry of the table, without opacity.
+fn palette_color(entry: f32) -> vec4f {
+    let at = clamp(fma(entry, picture.palette.y, picture.palette.x), 0.0, f32(COLORS - 1u));
     let low = min(u32(at), COLORS - 2u);
     return mix(color_at(picture.palette_at + 4u * low), color_at(picture.palette_at + 4u * low + 4u), at - f32(low));
 }
@@ -71,5 +71,5 @@ fn sheet_color() -> vec4f {
     if IS_LABELS && picture.labels_at != 0u {
         return label_color(bitcast<u32>(i32(sheet_squared)));
     }
-    return palette_color(sheet_place);
+    return palette_color(scaled(sheet_place));
 }

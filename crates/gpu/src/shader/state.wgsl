@@ -76,15 +76,19 @@ struct Picture {
     middle: f32,
     // Each ray has samples of its own, as in `cpu/packet/spacing.rs` of `render`.
     is_thin: u32,
-    // Height of extreme values = sense.x * place + sense.y.
+    // Height of extreme values = sense.x * entry + sense.y.
     sense: vec2f,
-    // Index among the palette's colors = palette.x + palette.y * place.
+    // Index among the palette's colors = palette.x + palette.y * entry of the table.
     palette: vec2f,
     palette_at: u32,
     surface_count: u32,
     slice_count: u32,
     // True if nothing but the slices is drawn.
     slices_are_alone: u32,
+    // Entry = entry_map.x + entry_map.y * logarithm of the place, if the scale is not linear.
+    entry_map: vec2f,
+    scale: u32,
+    spare_scale: u32,
     // Ambient, diffuse and specular light.
     light: vec3f,
     // Additions to the squared length of a gradient, and to the squared part along the ray.
@@ -163,6 +167,9 @@ struct Ray {
 @group(0) @binding(7) var<storage, read_write> counts: array<atomic<u32>>;
 // Accumulated colors of rays.
 @group(0) @binding(8) var<storage, read_write> colors: array<vec4f>;
+
+const LINEAR = 0u;
+const LOG = 1u;
 
 const HAS_MISSING = 1u;
 const HIDDEN = 2u;

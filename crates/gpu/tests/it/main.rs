@@ -12,6 +12,7 @@ extern crate render as corridor_render;
 #[path = "../../../render/tests/common/mod.rs"]
 mod common;
 mod extremes;
+mod scales;
 mod solids;
 mod volumes;
 

@@ -7,6 +7,7 @@ pub(crate) mod caster;
 pub(crate) mod color_by;
 pub(crate) mod context;
 pub(crate) mod empty_space;
+pub(crate) mod entry_scale;
 pub(crate) mod extreme;
 pub(crate) mod image_part;
 pub(crate) mod packet;

@@ -3,7 +3,7 @@
 use glam::Vec4;
 
 use crate::TransferFunction;
-use crate::cpu::table::ENTRIES;
+use crate::cpu::entry_scale::EntryScale;
 use crate::device::PreparedPalette;
 use crate::scene::color_map::OwnColors;
 use crate::scene::transfer::interpolate;
@@ -12,8 +12,9 @@ use crate::scene::transfer::interpolate;
 #[derive(Debug)]
 pub(crate) struct Palette {
     colors: Vec<[f32; 3]>,
-    range: [f64; 2],
-    domain: [f64; 2],
+    entry_scale: EntryScale,
+    /// Share of the color map of an entry of the transfer function's table = the first + the second * entry.
+    map: [f64; 2],
     own: Option<OwnColors>,
 }
 
@@ -21,14 +22,22 @@ impl Palette {
     pub(crate) fn new(transfer: &TransferFunction) -> Self {
         let colors = transfer.colors();
         let own = OwnColors::new(&transfer.color_map, &colors);
-        Self { colors, range: transfer.range, domain: transfer.domain(), own }
+        let entry_scale = EntryScale::new(transfer);
+        let [low, high] = transfer.range.map(|end| transfer.range_scale().position(end));
+        let [position, per_entry] = entry_scale.positions();
+        let map = [(position - low) / (high - low), per_entry / (high - low)];
+        Self { colors, entry_scale, map, own }
     }
 
     /// Returns the color at a place in the transfer function's table.
     pub(crate) fn of_place(&self, place: f32) -> Vec4 {
-        let [low, high] = self.domain;
-        let share = f64::from(place) / (ENTRIES - 1) as f64;
-        self.opaque(interpolate(&self.colors, self.range, low + share * (high - low)))
+        self.of_entry(self.entry_scale.entry(place))
+    }
+
+    /// Returns the color at an entry of the transfer function's table.
+    pub(crate) fn of_entry(&self, entry: f32) -> Vec4 {
+        let [first, per_entry] = self.map;
+        self.opaque(interpolate(&self.colors, first + f64::from(entry) * per_entry))
     }
 
     /// Returns the color of a label at a place in that table: if the map is categorical, that of its number.
@@ -38,10 +47,8 @@ impl Palette {
 
     /// Returns the palette for a caster on another device.
     pub(crate) fn prepared(&self) -> PreparedPalette {
-        let ([low, high], [first, last]) = (self.domain, self.range);
-        let per_value = (self.colors.len() - 1) as f64 / (last - first);
-        let per_place = per_value * (high - low) / (ENTRIES - 1) as f64;
-        PreparedPalette { colors: self.colors.clone(), map: [(low - first) * per_value, per_place] }
+        let map = self.map.map(|part| part * (self.colors.len() - 1) as f64);
+        PreparedPalette { colors: self.colors.clone(), map }
     }
 
     fn opaque(&self, [r, g, b]: [f32; 3]) -> Vec4 {

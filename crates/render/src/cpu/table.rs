@@ -1,7 +1,8 @@
 //! Transfer function as a table over stored values, computed once per picture.
 //!
-//! Decoding, range, color, opacity and step length are combined in one lookup: a stored value becomes a place
-//! in the table, whose entry is the premultiplied color of one sample. An entry is 64 bits: red, green, blue
+//! Decoding, range, color, opacity and step length are combined in one lookup: a stored value becomes a place, and
+//! the place an entry of the table (the same number on a linear scale, see [`EntryScale`]), which is the
+//! premultiplied color of one sample. An entry is 64 bits: red, green, blue
 //! and opacity in 16 bits each, scaled so that the table's highest opacity uses them all.
 //!
 //! The value is assumed to be linear between two samples of a ray. If opacity is linear in between, the entry
@@ -19,6 +20,7 @@ use crate::blocks::cell_stats::ValueVariation;
 use crate::blocks::memo::MEMO_SIZE;
 use crate::blocks::voxel::PlaceScale;
 use crate::cpu::empty_space::sampling_rate::{BENT, DOUBLE, QUADRUPLE, SINGLE};
+use crate::cpu::entry_scale::EntryScale;
 use crate::scene::color_map::OwnColors;
 use crate::scene::transfer::interpolate;
 use crate::simd::Simd;
@@ -51,12 +53,19 @@ pub(crate) struct TableEntries {
     pub(crate) packed: Box<[u64; ENTRIES]>,
     /// Value of one unit of a component's 16-bit number.
     pub(crate) unit: f32,
+    entry_scale: EntryScale,
 }
 
 /// Weight of color changes: in a nearly opaque interval the first colors hide the others, so that the color
 /// in the middle is not that of the whole. A change of color counts as this bend, times the square of
 /// opacity.
 const ORDER_BEND: f64 = 1.0 / 32.0;
+
+/// Bend of a curve that is linear in the logarithm, per entry and slope, times the entries of an octave: over an
+/// interval of `l` entries the middle of the values lies `ln(2) l^2 / (24 p)` entries above the mean of their
+/// positions for `p` entries per octave, which is the error of a bend of `ln(2) / (3 p)` per entry (see
+/// [`ERROR_PER_BEND`]).
+const CURVE_BEND: f64 = std::f64::consts::LN_2 / 3.0;
 
 /// Table of a transfer function over stored values, for samples of one length.
 #[derive(Debug)]
@@ -76,6 +85,7 @@ pub(crate) struct TransferTable {
     /// would not require parts.
     pub(crate) longest_even: f32,
     pub(crate) scale: PlaceScale,
+    pub(crate) entry_scale: EntryScale,
     /// Number of visible entries before each one.
     visible_before: Vec<u32>,
     /// Colors if the map is categorical; their opacity is 1.
@@ -83,7 +93,7 @@ pub(crate) struct TransferTable {
 }
 
 impl TableEntries {
-    fn new(entry: impl Fn(usize) -> Vec4) -> Self {
+    fn new(entry_scale: EntryScale, entry: impl Fn(usize) -> Vec4) -> Self {
         const FULL: f32 = u16::MAX as f32;
         let entries: Vec<Vec4> = (0..ENTRIES).map(entry).collect();
         let most = entries.iter().map(|e| e.w).fold(0.0, f32::max);
@@ -94,7 +104,7 @@ impl TableEntries {
         };
         let mut packed = Box::new([0; ENTRIES]);
         packed.iter_mut().zip(&entries).for_each(|(to, entry)| *to = pack(entry));
-        Self { packed, unit: most / FULL }
+        Self { packed, unit: most / FULL, entry_scale }
     }
 
     /// Returns the entries nearest to sixteen places, with components in [units](TableEntries::unit); zero
@@ -102,6 +112,7 @@ impl TableEntries {
     #[inline(always)]
     #[expect(unsafe_code, reason = "read at places that were clamped before")]
     pub(crate) fn at<S: Simd>(&self, simd: S, places: S::F) -> [S::F; 4] {
+        let places = self.entry_scale.entries(simd, places);
         let last = simd.splat((ENTRIES - 1) as f32);
         let near = simd.add(simd.min(simd.max(places, simd.splat(0.0)), last), simd.splat(0.5));
         let at = simd.store_u(simd.truncate(near));
@@ -116,7 +127,8 @@ impl TableEntries {
         reason = "clamped, and parts of 16 bits"
     )]
     fn entry(&self, place: f32) -> Vec4 {
-        let packed = self.packed[(place.clamp(0.0, (ENTRIES - 1) as f32) + 0.5) as usize];
+        let entry = self.entry_scale.entry(place);
+        let packed = self.packed[(entry.clamp(0.0, (ENTRIES - 1) as f32) + 0.5) as usize];
         let part = |shift: u32| f32::from((packed >> shift) as u16);
         Vec4::new(part(0), part(16), part(32), part(48)) * self.unit
     }
@@ -126,21 +138,30 @@ impl TransferTable {
     /// `thickness`: length of a step in smallest voxel spacings of level 0.
     #[expect(clippy::cast_possible_truncation, reason = "opacities are drawn in f32")]
     pub(crate) fn new(transfer: &TransferFunction, decoding: &Decoding, thickness: f64) -> Self {
-        let [low, high] = transfer.domain();
+        let (entry_scale, own_scale) = (EntryScale::new(transfer), transfer.range_scale());
         let colors = transfer.colors();
-        let per_value = (ENTRIES - 1) as f64 / (high - low);
-        let value = |i: usize| low + i as f64 / per_value;
-        let samples: Vec<([f32; 3], f64)> = (0..ENTRIES)
-            .map(|i| (interpolate(&colors, transfer.range, value(i)), transfer.opacity_at(value(i))))
-            .collect();
+        let sample = |i: usize| {
+            let position = entry_scale.position(i);
+            if position == f64::NEG_INFINITY {
+                return (interpolate(&colors, 0.0), 0.0);
+            }
+            let value = own_scale.value(position);
+            (interpolate(&colors, own_scale.share(value)), transfer.opacity_at(value))
+        };
+        let samples: Vec<([f32; 3], f64)> = (0..ENTRIES).map(sample).collect();
         let entries = |thickness: f64| {
-            TableEntries::new(|i| premultiplied(samples[i].0, corrected(samples[i].1, thickness)))
+            TableEntries::new(entry_scale, |i| {
+                premultiplied(samples[i].0, corrected(samples[i].1, thickness))
+            })
         };
         let parts = PARTS.map(|parts| entries(thickness / f64::from(parts)));
         let longer = [2.0, 4.0].map(|times| entries(thickness * times));
         let opacities: Vec<f64> = samples.iter().map(|s| corrected(s.1, thickness)).collect();
         let mut bends = Box::new([0.0; ENTRIES]);
         let mut changes = vec![0.0; ENTRIES];
+        // Opacity that is linear on the scale is not linear in the value.
+        let curve =
+            if transfer.scale.is_linear() { 0.0 } else { CURVE_BEND / f64::from(entry_scale.per_octave) };
         let mut sum = 0.0;
         for i in 1..ENTRIES {
             let next = opacities[(i + 1).min(ENTRIES - 1)];
@@ -148,6 +169,7 @@ impl TransferTable {
             let [before, here] = [i - 1, i].map(|i| Vec3::from(samples[i].0));
             let recolored = opacities[i] * f64::from((here - before).abs().max_element());
             sum += ORDER_BEND * opacities[i] * recolored;
+            sum += curve * ((opacities[i] - opacities[i - 1]).abs() + opacities[i] * recolored);
             bends[i] = sum as f32;
             changes[i] = changes[i - 1] + (opacities[i] - opacities[i - 1]).abs() as f32 + recolored as f32;
         }
@@ -158,8 +180,20 @@ impl TransferTable {
             visible_before[i + 1] = visible_before[i] + u32::from(opacity > 0.0);
         }
         let own = OwnColors::new(&transfer.color_map, &colors);
-        let scale = PlaceScale::new((low - decoding.offset) / decoding.scale, decoding.scale * per_value);
-        Self { parts, longer, bends, changes, thickness, longest_even, scale, visible_before, own }
+        let EntryScale { origin, gain, .. } = entry_scale;
+        let scale = PlaceScale::new((origin - decoding.offset) / decoding.scale, decoding.scale * gain);
+        Self {
+            parts,
+            longer,
+            bends,
+            changes,
+            thickness,
+            longest_even,
+            scale,
+            entry_scale,
+            visible_before,
+            own,
+        }
     }
 
     /// Returns the words of [`crate::device::Prepared::table_words`].
@@ -178,6 +212,11 @@ impl TransferTable {
             Some(OwnColors::Packed) | None => &[],
         };
         table.iter().flat_map(|&[r, g, b]| [r, g, b, 1.0].map(f32::to_bits))
+    }
+
+    /// Returns the entry number of a stored value, not rounded; it may lie outside of the table.
+    pub(crate) fn entry_of(&self, stored: f64) -> f32 {
+        self.entry_scale.entry(self.scale.place(stored))
     }
 
     /// Returns the entry of a whole sample nearest to a place; zero for NaN.
@@ -215,6 +254,10 @@ impl TransferTable {
             return QUADRUPLE;
         }
         let bends = self.bends[last] - self.bends[first];
+        if !self.entry_scale.scale.is_linear() {
+            // Entries are not spread evenly over values: a rise of the value means any number of entries.
+            return if bends * longest * ERROR_PER_BEND > TOLERANCE { BENT } else { SINGLE };
+        }
         let gain = (self.thickness * self.scale.gain.abs()) as f32;
         // Interpolated values change by no more than the rise along each axis.
         let way = longest.min(gain * variation.first_difference * SQRT_3);
@@ -246,7 +289,10 @@ impl TransferTable {
         if low > high {
             return None;
         }
-        let place = |v: f32| (f64::from(v) - self.scale.origin) * self.scale.gain;
+        let place = |v: f32| {
+            let place = (f64::from(v) - self.scale.origin) * self.scale.gain;
+            if self.entry_scale.scale.is_linear() { place } else { f64::from(self.entry_of(f64::from(v))) }
+        };
         let (a, b) = (place(low).min(place(high)), place(low).max(place(high)));
         let end = (ENTRIES - 1) as f64;
         // One entry more on both sides, for rounding of interpolated values.

@@ -17,7 +17,7 @@ use std::sync::{Arc, Weak};
 use array::{Error, Result};
 use glam::{BVec3, DAffine3, DVec3};
 use rayon::prelude::*;
-use view::Mode;
+use view::{Mode, ValueScale};
 
 use crate::blocks::BlockTable;
 use crate::blocks::resident::Resident;
@@ -220,6 +220,12 @@ pub struct Prepared {
     pub slices_are_alone: bool,
     /// Colors of slices and of extreme values.
     pub palette: PreparedPalette,
+    /// Scale of the transfer function.
+    pub scale: ValueScale,
+    /// Entry of a place on that scale, if it is not linear: `entry_map[0] + entry_map[1] * log2(place)`, not below 1
+    /// for positive places and 0 for others on a logarithmic scale; with `log2(1 + |place|)` and the sign of the
+    /// place on a symmetric one.
+    pub entry_map: [f32; 2],
     /// Scale of pictures of extreme values: height = the first * place + the second.
     pub height_scale: [f32; 2],
     /// Id of the visible cells, sides and heights of its blocks.
@@ -366,6 +372,8 @@ impl<T: Voxel> CastContext<'_, T> {
             slices: self.scene.slices.clone(),
             slices_are_alone: self.scene.portion().slices.is_some(),
             palette: Palette::new(&self.scene.transfer).prepared(),
+            scale: tables[0].entry_scale.scale,
+            entry_map: [tables[0].entry_scale.shift, tables[0].entry_scale.per_octave],
             height_scale: extreme.as_ref().map_or([0.0; 2], Extreme::height_scale),
             cells_id: self.cells_id(&surfaces),
             surfaces,
@@ -454,6 +462,9 @@ fn relative_to(cells: &[[f32; 2]]) -> Relative {
     }
     // Ranges are rounded outward, possibly to infinity.
     let [low, high] = [low, high].map(|bound| f64::from(bound).clamp(-WIDEST, WIDEST));
+    // Values that begin near zero are relative to zero: each keeps its own precision, as logarithmic colors need.
+    let [low, high] =
+        if low.abs().min(high.abs()) <= high - low { [0.0, high.abs().max(low.abs())] } else { [low, high] };
     Relative { low, span: if high > low { high - low } else { 1.0 } }
 }
 
@@ -463,7 +474,7 @@ const WIDEST: f64 = f32::MAX as f64;
 /// Converts values of 64 bits to [`VoxelFormat::Relative`].
 fn relative_bytes<T: Voxel>(data: &[T], to: Relative, missing: &MissingValues<T>) -> Vec<u8> {
     let one = |&value: &T| {
-        let share = to.of(value.to_f64()).clamp(0.0, 1.0);
+        let share = to.of(value.to_f64()).clamp(-1.0, 1.0);
         if missing.is_missing(value) { ABSENT } else { share }
     };
     data.iter().flat_map(|value| one(value).to_ne_bytes()).collect()

@@ -12,8 +12,9 @@ pub enum VoxelFormat {
     I16,
     /// Floats of 32 bits.
     F32,
-    /// Floats of 32 bits converted from 64: 0 is the block's lowest value, 1 its highest, [`ABSENT`] a
-    /// missing voxel. The error is at most 2^-25 of the range of the block's values.
+    /// Floats of 32 bits converted from 64: 0 is the block's lowest value and 1 its highest or, if its values begin
+    /// near zero, 0 is zero and the largest magnitude is 1; [`ABSENT`] is a missing voxel. The error is at most
+    /// 2^-24 of the range of the block's values.
     Relative,
 }
 
@@ -42,7 +43,7 @@ pub struct Relative {
 }
 
 impl Relative {
-    /// Returns the relative value of a stored one; outside of 0 to 1 if it lies outside the block's range.
+    /// Returns the relative value of a stored one; outside of -1 to 1 if it lies outside the block's range.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
     pub fn of(&self, stored: f64) -> f32 {
@@ -78,6 +79,6 @@ pub struct PreparedSurface {
 pub struct PreparedPalette {
     /// Evenly spaced colors, interpolated linearly.
     pub colors: Vec<[f32; 3]>,
-    /// Index of a place in the table among the colors = the first + the second * place, before clamping.
+    /// Index of an entry of the table among the colors = the first + the second * entry, before clamping.
     pub map: [f64; 2],
 }

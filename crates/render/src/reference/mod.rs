@@ -10,7 +10,7 @@
 mod surfaces;
 
 use glam::{DAffine3, DVec3, DVec4};
-use view::{Mode, Projection};
+use view::{Mode, Projection, RangeScale};
 
 use crate::scene::light::{SOFT_SLOPE, SOFT_SQUARED};
 use crate::{Image, Scene};
@@ -283,8 +283,9 @@ const PARTS: u32 = 64;
 
 /// Premultiplied colors of parts by value, eight times as fine as the caster's own table.
 struct Classes {
+    scale: RangeScale,
     low: f64,
-    per_value: f64,
+    per_position: f64,
     entries: Vec<DVec4>,
 }
 
@@ -293,21 +294,25 @@ impl Classes {
 
     fn new(scene: &Scene) -> Self {
         let transfer = &scene.transfer;
-        let [low, high] = transfer.domain();
-        let per_value = (Self::ENTRIES - 1) as f64 / (high - low);
+        let ([low, high], scale) = (transfer.domain(), transfer.range_scale());
+        let per_position = (Self::ENTRIES - 1) as f64 / (high - low);
         let entry = |i: usize| {
-            let value = low + i as f64 / per_value;
+            let value = scale.value(low + i as f64 / per_position);
             let thickness = scene.quality.step / f64::from(PARTS);
             let opacity = 1.0 - (1.0 - transfer.opacity_at(value)).powf(thickness);
             let [r, g, b] = transfer.color_at(value).map(f64::from);
             DVec4::new(r, g, b, 1.0) * opacity
         };
-        Self { low, per_value, entries: (0..Self::ENTRIES).map(entry).collect() }
+        Self { scale, low, per_position, entries: (0..Self::ENTRIES).map(entry).collect() }
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     fn of(&self, value: f64) -> DVec4 {
-        let place = ((value - self.low) * self.per_value).clamp(0.0, (Self::ENTRIES - 1) as f64);
+        let position = self.scale.position(value);
+        if position == f64::NEG_INFINITY {
+            return DVec4::ZERO;
+        }
+        let place = ((position - self.low) * self.per_position).clamp(0.0, (Self::ENTRIES - 1) as f64);
         self.entries[place.round() as usize]
     }
 }

@@ -26,6 +26,7 @@ impl ColorByArray {
         TransferFunction {
             color_map: self.color_map.clone(),
             reversed: false,
+            scale: view::ValueScale::Linear,
             range: self.range,
             opacity: vec![OpacityPoint { value: self.range[0], opacity: 1.0 }],
         }

@@ -2,7 +2,11 @@
 //!
 //! Sources: `viridis`, `magma`, `plasma`, `inferno` after S. van der Walt and N. Smith (released as CC0),
 //! `cividis` after Nuñez, Anderton and Renslow (2018), `coolwarm` after K. Moreland (2009): every fifth color
-//! of the published tables, interpolated linearly. `gray` and the categorical `labels` are computed: the
+//! of the published tables, interpolated linearly. `turbo` after A. Mikhailov (Google, Apache-2.0) and `twilight`,
+//! which is cyclic, after B. Bechtold (released as CC0) have 52 colors of the published tables. `bone` and `terrain`
+//! are piecewise linear, with the control points of Matplotlib (its license is of the BSD kind); the `ct` maps are
+//! made for Corridor. A name with `_r` at its end is that map reversed, as in Matplotlib. `gray` and the categorical
+//! `labels` are computed: the
 //! first 256 labels have the colors of a table, in which neighbors are far apart; the color of any other
 //! label is computed from all bits of its number. `rgb` is for packed colors ([`array::Meaning::Colors`]):
 //! each value has the color in its own lower 24 bits. Its table is that of `gray`.
@@ -14,10 +18,15 @@ use array::mix64;
 /// Entries of a color map.
 pub const COLORS: usize = 256;
 
-const NAMES: [&str; 9] =
-    ["viridis", "magma", "plasma", "inferno", "cividis", "gray", "coolwarm", "labels", "rgb"];
+const NAMES: [&str; 16] = [
+    "viridis", "plasma", "inferno", "magma", "cividis", "turbo", "coolwarm", "twilight", "gray", "bone",
+    "terrain", "ct-bone", "ct-soft", "ct-lung", "labels", "rgb",
+];
+/// End of the name of a reversed map.
+const REVERSED: &str = "_r";
 
-/// Names of all color maps, in the order a menu shows them.
+/// Names of all color maps, in the order a menu shows them; those with `_r` at the end, which are reversed, are not
+/// listed.
 #[must_use]
 pub fn color_map_names() -> &'static [&'static str] {
     &NAMES
@@ -26,6 +35,16 @@ pub fn color_map_names() -> &'static [&'static str] {
 /// The 256 sRGB colors of a map, low values first; `None` for an unknown name.
 #[must_use]
 pub fn color_map_table(name: &str) -> Option<[[u8; 3]; COLORS]> {
+    // Colors that depend on the value itself have no order to reverse.
+    if let Some(forward) = name.strip_suffix(REVERSED).filter(|forward| !is_categorical(forward)) {
+        let mut table = own_table(forward)?;
+        table.reverse();
+        return Some(table);
+    }
+    own_table(name)
+}
+
+fn own_table(name: &str) -> Option<[[u8; 3]; COLORS]> {
     let knots = match name {
         "viridis" => VIRIDIS,
         "magma" => MAGMA,
@@ -33,6 +52,13 @@ pub fn color_map_table(name: &str) -> Option<[[u8; 3]; COLORS]> {
         "inferno" => INFERNO,
         "cividis" => CIVIDIS,
         "coolwarm" => COOLWARM,
+        "turbo" => TURBO,
+        "twilight" => TWILIGHT,
+        "bone" => return Some(piecewise(&BONE)),
+        "terrain" => return Some(piecewise(&TERRAIN)),
+        "ct-bone" => return Some(piecewise(&CT_BONE)),
+        "ct-soft" => return Some(piecewise(&CT_SOFT)),
+        "ct-lung" => return Some(piecewise(&CT_LUNG)),
         "gray" | "rgb" => "000000ffffff",
         "labels" => return Some(*LABEL_COLORS),
         _ => return None,
@@ -109,6 +135,21 @@ fn interpolated(knots: &str) -> [[u8; 3]; COLORS] {
             let (a, b) = (digit(3 * knot + c), digit(3 * knot + 3 + c));
             (a + (b - a) * share).round() as u8
         })
+    })
+}
+
+/// Control point of a color map: a share of the range, and red, green and blue from 0 to 1.
+type ControlPoint = (f64, [f64; 3]);
+
+/// Interpolates colors between control points, of which the first lies at 0 and the last at 1.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
+fn piecewise(points: &[ControlPoint]) -> [[u8; 3]; COLORS] {
+    std::array::from_fn(|i| {
+        let at = i as f64 / (COLORS - 1) as f64;
+        let next = points.partition_point(|point| point.0 < at).clamp(1, points.len() - 1);
+        let ((from, low), (to, high)) = (points[next - 1], points[next]);
+        let share = (at - from) / (to - from);
+        [0, 1, 2].map(|c| (255.0 * (low[c] + (high[c] - low[c]) * share)).round() as u8)
     })
 }
 
@@ -190,6 +231,47 @@ fn mix32(number: u32) -> u32 {
     bits ^ bits >> 16
 }
 
+const BONE: [ControlPoint; 4] = [
+    (0.0, [0.0, 0.0, 0.0]),
+    (0.365_079, [0.319_444, 0.319_444, 0.444_444]),
+    (0.746_032, [0.652_778, 0.777_778, 0.777_778]),
+    (1.0, [1.0, 1.0, 1.0]),
+];
+const TERRAIN: [ControlPoint; 6] = [
+    (0.0, [0.2, 0.2, 0.6]),
+    (0.15, [0.0, 0.6, 1.0]),
+    (0.25, [0.0, 0.8, 0.4]),
+    (0.5, [1.0, 1.0, 0.6]),
+    (0.75, [0.5, 0.36, 0.33]),
+    (1.0, [1.0, 1.0, 1.0]),
+];
+/// Skin, flesh and bone over -500 to 1000 Hounsfield units.
+const CT_BONE: [ControlPoint; 6] = [
+    (0.0, [0.85, 0.62, 0.48]),
+    (0.25, [0.8, 0.45, 0.35]),
+    (0.4, [0.65, 0.25, 0.2]),
+    (0.5, [0.9, 0.78, 0.62]),
+    (0.7, [0.97, 0.93, 0.84]),
+    (1.0, [1.0, 1.0, 1.0]),
+];
+/// Fat, muscle, organs and vessels over -160 to 240 Hounsfield units.
+const CT_SOFT: [ControlPoint; 6] = [
+    (0.0, [0.55, 0.36, 0.12]),
+    (0.2, [0.93, 0.8, 0.52]),
+    (0.42, [0.62, 0.22, 0.18]),
+    (0.55, [0.8, 0.36, 0.3]),
+    (0.75, [0.95, 0.62, 0.52]),
+    (1.0, [1.0, 0.97, 0.93]),
+];
+/// Air, lung and walls over -1000 to -300 Hounsfield units.
+const CT_LUNG: [ControlPoint; 5] = [
+    (0.0, [0.02, 0.03, 0.1]),
+    (0.2, [0.1, 0.24, 0.42]),
+    (0.5, [0.33, 0.55, 0.68]),
+    (0.8, [0.78, 0.85, 0.86]),
+    (1.0, [1.0, 0.94, 0.88]),
+];
+
 const VIRIDIS: &str = "\
     44015446085c471063481769481d6f482475472a7a46307e453781433d844142873f48893d4e8a3a538b38598c355e8d\
     33638d31688e2e6d8e2c718e2a768e297b8e27808e25848e23898e218e8d20928c1f978b1e9c891fa18821a58524aa83\
@@ -221,6 +303,17 @@ const COOLWARM: &str = "\
     f5c4acf6bea4f7b89cf7b194f7aa8cf6a385f59c7df39475f08b6eed8366e97a5fe57058e16751dc5d4ad65244d0473d\
     ca3b37c32e31bb1b2cb40426";
 
+const TURBO: &str = "\
+    30123b36215f3b2f803f3e9c424bb54559cb4666dd4773eb4680f6458cfd4099ff38a5fb2fb2f427bee91fc9dd1ad4d0\
+    18ddc21ae4b622ebaa2ff19b3ff68a52fa7a65fd6979fe598bff4b9cfe40a9fb39b7f735c3f134d0ea34dbe236e5d938\
+    eecf3af5c53afaba39fdae35fea130fe932afc8423f9751df46617ef5811e84b0ce14109d83706ce2d04c32503b71d02\
+    a916019b0f018b09027a0403";
+const TWILIGHT: &str = "\
+    e2d9e2dcd9dfd2d5dbc5cfd5b6c8cfa7c0cb99b8c88cafc580a6c3779cc26f92c06888be647ebc6173ba6067b65f5cb2\
+    5e50ac5e44a55c389c5a2c915621835019734814623f125238114432123b32123739113a43123e4e14445b1749681a4d\
+    751e4f8224508d2b50973450a13e50a94850b05352b75f54bc6a59c1765fc48367c78f72ca9b7fcda78ed0b39ed4beaf\
+    d9c8c0ddd0cfe0d7dbe2d9e2";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,6 +333,32 @@ mod tests {
         assert_eq!(viridis[130], [32, 146, 140]);
         assert_eq!(color_map_table("gray").unwrap()[128], [128; 3]);
         assert_eq!(color_map_table("coolwarm").unwrap()[0], [59, 76, 192]);
+        // Matplotlib's, rounded.
+        let near = |name: &str, at: usize, expected: [u8; 3]| {
+            let found = color_map_table(name).unwrap()[at];
+            let is_near = found.iter().zip(expected).all(|(found, expected)| found.abs_diff(expected) <= 3);
+            assert!(is_near, "{name} {at}: {found:?} instead of {expected:?}");
+        };
+        near("turbo", 0, [48, 18, 59]);
+        near("turbo", 255, [122, 4, 3]);
+        near("twilight", 0, [226, 217, 226]);
+        near("twilight", 255, [226, 217, 226]);
+        near("bone", 64, [56, 56, 78]);
+        near("bone", 192, [169, 200, 200]);
+        near("terrain", 64, [1, 204, 102]);
+        near("terrain", 192, [129, 94, 86]);
+    }
+
+    #[test]
+    fn a_map_is_reversed_by_the_end_of_its_name() {
+        for name in color_map_names().iter().filter(|name| !is_categorical(name)) {
+            let mut reversed = color_map_table(&format!("{name}_r")).unwrap();
+            reversed.reverse();
+            assert_eq!(reversed, color_map_table(name).unwrap());
+        }
+        for name in ["labels_r", "rgb_r", "jet_r", "viridis_r_r", "_r"] {
+            assert!(color_map_table(name).is_none(), "{name}");
+        }
     }
 
     #[test]

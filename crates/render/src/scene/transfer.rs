@@ -2,10 +2,13 @@
 //!
 //! A value that the user sets and links contain. Opacity is piecewise linear between control points and
 //! constant beyond the outermost ones; color comes from a map spread over a range and is constant beyond it.
+//! Both are linear on the scale ([`ValueScale`]) of the function; on a logarithmic one values of 0 and less are
+//! transparent, and have the lowest color where opacity is not used.
 //! To hide values outside a range, end the opacity points with zeros.
 
 use array::{Error, Result};
 use serde::{Deserialize, Serialize};
+use view::{RangeScale, ValueScale};
 
 use crate::scene::color_map::{COLORS, color_map_names, color_map_table};
 
@@ -27,6 +30,9 @@ pub struct TransferFunction {
     /// Reverses the color map.
     #[serde(default)]
     pub reversed: bool,
+    /// Scale of the values.
+    #[serde(default)]
+    pub scale: ValueScale,
     /// Decoded values at the ends of the color map, the low one first.
     pub range: [f64; 2],
     /// Control points by increasing value; two at one value make a step.
@@ -50,6 +56,7 @@ impl TransferFunction {
         Self {
             color_map: "viridis".into(),
             reversed: false,
+            scale: ValueScale::Linear,
             range: [low, high],
             opacity: vec![point(0.0, 0.0), point(0.1, 0.0), point(1.0, opacity)],
         }
@@ -62,6 +69,7 @@ impl TransferFunction {
         Self {
             color_map: "labels".into(),
             reversed: false,
+            scale: ValueScale::Linear,
             range: [0.0, 255.0],
             // Negative labels are objects too: values below the first point have its opacity.
             opacity: vec![
@@ -79,10 +87,10 @@ impl TransferFunction {
     /// # Errors
     /// `Invalid`, with a message that names the cause.
     pub fn check(&self) -> Result<()> {
-        if !color_map_names().contains(&self.color_map.as_str()) {
+        if color_map_table(&self.color_map).is_none() {
             return Err(Error::invalid(format!(
-                "expected one of the color maps {:?}, found `{}`",
-                color_map_names(),
+                "expected one of the color maps {}, found `{}`; `_r` at the end of a name reverses it",
+                color_map_names().join(", "),
                 self.color_map
             )));
         }
@@ -91,6 +99,12 @@ impl TransferFunction {
         let width = high - low;
         if !(width > 0.0 && width.is_finite() && width.recip().is_finite()) {
             return Err(Error::invalid(format!("expected a range from low to high, found {:?}", self.range)));
+        }
+        if !self.range_scale().is_defined() {
+            return Err(Error::invalid(format!(
+                "expected a range above 0 for a logarithmic scale, found {:?}",
+                self.range
+            )));
         }
         if self.opacity.is_empty() || self.opacity.len() > Self::MAX_POINTS {
             return Err(Error::invalid(format!(
@@ -109,15 +123,26 @@ impl TransferFunction {
         Ok(())
     }
 
-    /// Returns the opacity of a decoded value; 0 for NaN. At a step the right-hand side counts.
+    /// Returns the scale over the range.
+    #[must_use]
+    pub fn range_scale(&self) -> RangeScale {
+        self.scale.over(self.range)
+    }
+
+    /// Returns the opacity of a decoded value; 0 for NaN, and for values without a position on the scale. At a
+    /// step the right-hand side counts.
     #[must_use]
     pub fn opacity_at(&self, value: f64) -> f64 {
         let after = self.opacity.partition_point(|p| p.value <= value);
         let (before, next) = (after.checked_sub(1).map(|i| self.opacity[i]), self.opacity.get(after));
+        let scale = self.range_scale();
+        let position = scale.position(value);
         match (before, next) {
-            _ if value.is_nan() => 0.0,
+            _ if position.is_nan() || position == f64::NEG_INFINITY => 0.0,
             (Some(a), Some(b)) => {
-                let share = (value - a.value) / (b.value - a.value);
+                let [from, to] = [a, *b].map(|point| scale.position(point.value));
+                // A point without a position is infinitely far away.
+                let share = if from.is_finite() { (position - from) / (to - from) } else { 1.0 };
                 a.opacity + (b.opacity - a.opacity) * share
             }
             (Some(end), None) => end.opacity,
@@ -126,14 +151,18 @@ impl TransferFunction {
         }
     }
 
-    /// Returns the span of values in which anything changes: the hull of the range and the control points. If
-    /// it begins with a step, it has a margin for the opacity before the step, which is that of all lower
-    /// values.
+    /// Returns the span of positions on the scale in which anything changes: the hull of the range and the control
+    /// points. If it begins with a step, it has a margin for the opacity before the step, which is that of all
+    /// lower values.
     pub(crate) fn domain(&self) -> [f64; 2] {
-        let values = self.opacity.iter().map(|p| p.value);
-        let [low, high] = values.fold(self.range, |[low, high], v| [low.min(v), high.max(v)]);
+        let scale = self.range_scale();
+        let positions = self.opacity.iter().map(|p| scale.position(p.value)).filter(|p| p.is_finite());
+        let ends = self.range.map(|end| scale.position(end));
+        let [low, high] = positions.fold(ends, |[low, high], v| [low.min(v), high.max(v)]);
         let is_step = matches!(*self.opacity, [OpacityPoint { value, opacity }, next, ..]
-            if value <= low && next.value <= low && opacity.total_cmp(&next.opacity).is_ne());
+            if scale.position(value) <= low
+                && scale.position(next.value) <= low
+                && opacity.total_cmp(&next.opacity).is_ne());
         let room = (high - low) * ROOM_BEFORE_STEP;
         [if is_step && (low - room).is_finite() { low - room } else { low }, high]
     }
@@ -151,15 +180,15 @@ impl TransferFunction {
     /// Returns the sRGB color of a decoded value, interpolated in the map.
     #[must_use]
     pub fn color_at(&self, value: f64) -> [f32; 3] {
-        interpolate(&self.colors(), self.range, value)
+        interpolate(&self.colors(), self.range_scale().share(value))
     }
 }
 
-/// Returns the color at the place of `value` in `range`, interpolated linearly.
+/// Returns the color at a share of the range, interpolated linearly.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the table")]
-pub(crate) fn interpolate(colors: &[[f32; 3]], [low, high]: [f64; 2], value: f64) -> [f32; 3] {
+pub(crate) fn interpolate(colors: &[[f32; 3]], share: f64) -> [f32; 3] {
     let last = colors.len() - 1;
-    let place = ((value - low) / (high - low)).clamp(0.0, 1.0) * last as f64;
+    let place = share.clamp(0.0, 1.0) * last as f64;
     let index = (place as usize).min(last - 1);
     let share = (place - index as f64) as f32;
     std::array::from_fn(|c| colors[index][c] + (colors[index + 1][c] - colors[index][c]) * share)

@@ -13,6 +13,8 @@ use array::{
 };
 use glam::{DAffine3, DMat3, DVec3};
 
+use view::DataHints;
+
 use crate::Bounds;
 
 /// Most blocks of one level in one view: the number that fits beside the level in a 64-bit number.
@@ -63,6 +65,8 @@ pub struct VolumeView {
     pub decoding: Decoding,
     /// Intensities are interpolated, labels are not.
     pub meaning: Meaning,
+    /// Facts that tell the kind of data.
+    pub hints: DataHints,
     /// Map from volume positions to world positions.
     pub world_from_volume: DAffine3,
     /// Position along the non-spatial axes; 0 on spatial ones.
@@ -131,6 +135,7 @@ impl VolumeView {
             dtype: info.decoding.meant(info.dtype),
             decoding: info.decoding.clone(),
             meaning: info.meaning,
+            hints: DataHints::of(dataset, info),
             world_from_volume,
             position,
             has_image_rows: has_image_rows(dataset, info),

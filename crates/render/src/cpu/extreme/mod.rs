@@ -56,7 +56,7 @@ impl BlockPeaks {
             if low > high {
                 return NOTHING;
             }
-            let [low, high] = [low, high].map(|v| height_scale.height(table.scale.place(f64::from(v))));
+            let [low, high] = [low, high].map(|v| height_scale.height(table.entry_of(f64::from(v))));
             low.max(high)
         };
         let cells: Vec<f32> = block.cells.iter().map(height).collect();
@@ -150,7 +150,8 @@ impl<T: Voxel> BlockPass<'_, '_, T> {
                 while sample < spans.to[lane] {
                     let place = context.faded(rays.at(lane, sample), slot, self.shading.table);
                     // NaN is no place.
-                    *height = if place.is_nan() { *height } else { height.max(self.height(place)) };
+                    let entry = self.shading.table.entry_scale.entry(place);
+                    *height = if place.is_nan() { *height } else { height.max(self.height(entry)) };
                     sample += 1.0;
                 }
             }
@@ -158,8 +159,8 @@ impl<T: Voxel> BlockPass<'_, '_, T> {
         simd.load(&heights)
     }
 
-    fn height(&self, place: f32) -> f32 {
-        self.extreme.height_scale.height(place)
+    fn height(&self, entry: f32) -> f32 {
+        self.extreme.height_scale.height(entry)
     }
 
     /// Returns the best heights after spans of the block that lie outside the transition to coarser blocks.
@@ -227,7 +228,7 @@ impl<S: Simd, T: Voxel> SimdStep<S> for ClimbBlock<'_, S, T> {
                 } else {
                     grid.linear(simd, &grid.around(simd, &at), &shading.table.scale)
                 };
-                best = height_scale.best(simd, best, place, block_rays.has(simd, number));
+                best = height_scale.best(simd, shading.table, best, place, block_rays.has(simd, number));
             }
             i = end;
         }

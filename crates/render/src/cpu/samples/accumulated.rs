@@ -212,6 +212,8 @@ pub(crate) fn size_of_parts<S: Simd>(
     place: S::F,
     seen: S::M,
 ) -> usize {
+    let scale = &table.entry_scale;
+    let (before, place) = (scale.entries(simd, before), scale.entries(simd, place));
     let (low, high) = (simd.min(before, place), simd.max(before, place));
     let length = simd.sub(high, low);
     if simd.bits(simd.and(seen, simd.ge(length, simd.splat(table.longest_even)))) == 0 {
@@ -251,7 +253,7 @@ pub(crate) fn size_of_recolored_parts<S: Simd>(
     usize::from(simd.bits(simd.and(seen, simd.ge(opacity, simd.splat(few)))) != 0)
 }
 
-/// Returns the accumulated bend of opacity below places in the table.
+/// Returns the accumulated bend of opacity below entries of the table.
 #[inline(always)]
 fn bend<S: Simd>(simd: S, table: &TransferTable, place: S::F) -> S::F {
     let last = simd.splat((ENTRIES - 1) as f32);

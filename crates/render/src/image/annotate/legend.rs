@@ -67,7 +67,12 @@ impl<'a> Bar<'a> {
             (width as f64, LEVEL_SHARE, APART_ACROSS)
         };
         let long = (side * share).min(25.0 * letters);
-        let mut ticks = AxisNote::of_world("", "", [low, high]).ticks([0.0, 1.0], long / (apart * letters));
+        let (count, scale) = (long / (apart * letters), transfer.range_scale());
+        let mut ticks = if transfer.scale.is_linear() {
+            AxisNote::of_world("", "", [low, high]).ticks([0.0, 1.0], count)
+        } else {
+            scale.powers(count).into_iter().map(|value| (scale.share(value), number_text(value))).collect()
+        };
         if ticks.len() < 2 {
             ticks = vec![(0.0, number_text(low)), (1.0, number_text(high))];
         }
