@@ -193,3 +193,19 @@ def test_unsupported_slabs_are_refused(path: pathlib.Path, tmp_path: pathlib.Pat
         corridor.Slabs.load(tmp_path / "bad.slabs")
     with pytest.raises(IndexError):
         ball.render_with_slabs(size=SIZE, slab_count=4)[1].texels(4)
+
+
+def test_transfer_functions_have_names_scales_and_presets(path: pathlib.Path) -> None:
+    with h5py.File(path, "a") as file:
+        file["powers"] = np.broadcast_to(10.0 ** np.linspace(-6, 6, 32), (32, 32, 32)).astype("<f4")
+    powers = corridor.open(path)["powers"]
+    how = {"size": SIZE, "camera": "front", "mode": "maximum", "pixels": "float"}
+    whole = {"range": (1e-6, 1e6), "map": "gray", "scale": "log", "opacity": [[1e-6, 0.0], [1e6, 1.0]]}
+    log = powers.render(tf=whole, **how)
+    # Gray rises evenly along x.
+    row = log[24, log[24, :, 3] > 0.99, 0]
+    assert len(row) > 20 and np.abs(np.diff(row, 2)).max() < 0.03 and row[-1] > 0.95 and row[0] < 0.05
+    assert np.abs(powers.render(tf={**whole, "map": "gray_r"}, **how) - powers.render(tf={**whole, "reversed": True}, **how)).max() == 0
+    assert powers.render(tf="simulation", **how).std() > 0
+    with pytest.raises(corridor.InvalidError, match="`symlog`"):
+        powers.render(tf={**whole, "range": (0.0, 1.0)}, **how)

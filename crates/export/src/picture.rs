@@ -7,7 +7,7 @@ use array::{ArrayInfo, AxisKind, Dataset, Error, Result, Source};
 use render::{ImageSize, VolumeView, stereo};
 use serde_json::{Map, Value, json};
 use stream::{ColorRange, DrawResources, Film, FilmRequest, FilmSlabs, PixelPrecision, Regridded, Still};
-use view::{Mode, SpaceAxis, View, ViewRequest, side, side_of_person};
+use view::{Mode, SpaceAxis, TransferChoice, View, ViewRequest, side, side_of_person};
 
 /// Request for a picture, in the form of the command line.
 #[derive(Clone, Debug, Default)]
@@ -121,7 +121,7 @@ pub async fn still(
     let views = vec![view_of(request, size, &dataset, &source)?];
     let request = FilmRequest {
         views,
-        color_map: color_map(request)?,
+        choice: transfer_choice(request)?,
         range: request.range,
         size,
         resources,
@@ -180,8 +180,8 @@ fn fields(
     if let Some(direction) = asked.text("camera").and_then(side) {
         fields.insert("camera".into(), camera_from(direction, size, view, dataset)?);
     }
-    // The name of a map is not a whole transfer function: see `color_map`.
-    if asked.text("transfer").is_some() {
+    // A name, or some members, are not a whole transfer function.
+    if transfer_choice(request)?.is_some() {
         fields.remove("transfer");
     }
     Ok(fields)
@@ -242,14 +242,8 @@ fn camera_from(direction: [f64; 3], size: ImageSize, view: &View, dataset: &Data
     serde_json::to_value(camera).map_err(|e| Error::internal(format!("a camera in JSON: {e}")))
 }
 
-/// Returns the requested color map, if it is given by name.
-pub(crate) fn color_map(request: &PictureRequest) -> Result<Option<String>> {
-    let Some(name) = request.fields.text("transfer") else { return Ok(None) };
-    if render::color_map_table(name).is_none() {
-        let names = render::color_map_names();
-        return Err(Error::invalid(format!(
-            "expected JSON or one of the color maps {names:?}, found `{name}`"
-        )));
-    }
-    Ok(Some(name.to_owned()))
+/// Returns the requested transfer function, if it is given by a name or by some of its members.
+pub(crate) fn transfer_choice(request: &PictureRequest) -> Result<Option<TransferChoice>> {
+    let Some(written) = request.fields.get("transfer") else { return Ok(None) };
+    TransferChoice::of(written, render::color_map_names(), |name| render::color_map_table(name).is_some())
 }

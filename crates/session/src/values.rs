@@ -1,11 +1,11 @@
 //! Statistics of the values that a picture is made from, that is of the shown array at the shown time and
 //! indices.
 
+use array::ValueSample;
 use array::values::stats::{ValueHistogram, ValueStats};
-use array::{Meaning, ValueSample};
 use serde::{Deserialize, Serialize};
 
-use view::{Mode, View};
+use view::{DataHints, Mode, ValueScale, View};
 
 /// Share of the values that the usual color range excludes at each end. Notes mention smaller shares only for
 /// distant values.
@@ -34,15 +34,27 @@ pub struct ValueSummary {
     pub padding: Option<[f64; 2]>,
     /// Distribution of the values; `None` if there are none.
     pub histogram: Option<ValueHistogram>,
+    /// Pairs of a share and the value below which that share of the values lie, ascending: see
+    /// `QUANTILE_SHARES`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quantiles: Vec<[f64; 2]>,
     /// One sentence for users, if anything is unusual.
     pub note: Option<String>,
+    /// Kind of data, as [`view::DataKind::name`] returns it; empty in summaries of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kind: String,
 }
+
+/// Distance of values from a linear range, as a multiple of its width, from which on another scale is offered.
+const FAR_FOR_LINEAR: f64 = 1e3;
 
 /// Properties of a view that affect the statistics of its values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DrawnRange {
     /// Range of values that colors are mapped to.
     pub range: Option<[f64; 2]>,
+    /// Scale of the colors.
+    pub scale: ValueScale,
     /// True for the lowest and the highest values if they are transparent and nothing else shows them.
     pub hides: [bool; 2],
 }
@@ -57,7 +69,7 @@ impl DrawnRange {
         let is_clear =
             |point: Option<&[f64; 2]>| is_by_opacity && point.is_some_and(|[_, alpha]| *alpha <= 0.0);
         let hides = [is_clear(transfer.opacity.first()), is_clear(transfer.opacity.last())];
-        Self { range: Some(transfer.range), hides }
+        Self { range: Some(transfer.range), scale: transfer.scale, hides }
     }
 }
 
@@ -68,12 +80,12 @@ impl ValueSummary {
     pub fn of(
         spread: &ValueSample,
         stats: &ValueStats,
-        meaning: Meaning,
+        hints: &DataHints,
         level: u8,
         drawn: DrawnRange,
     ) -> Self {
         let range = drawn.range;
-        let is_amount = meaning.is_continuous();
+        let is_amount = hints.meaning.is_continuous();
         let has_any = spread.count > 0;
         let [below, above] = range.filter(|_| is_amount).map_or([0.0; 2], |range| spread.outside(range));
         let padding = spread.padding().filter(|_| is_amount).map(|padding| [padding.value, padding.share]);
@@ -87,7 +99,9 @@ impl ValueSummary {
             above,
             padding,
             histogram: stats.histogram.clone(),
+            quantiles: quantiles(spread).filter(|_| is_amount).unwrap_or_default(),
             note: None,
+            kind: hints.kind(spread).name().to_owned(),
         };
         values.note = values.sentence(spread, drawn).filter(|_| is_amount || !has_any);
         values
@@ -121,6 +135,16 @@ impl ValueSummary {
                 ));
             }
         }
+        if drawn.scale == ValueScale::Log {
+            parts.push(format!(
+                "The values span {} powers of ten, so colors are logarithmic",
+                (high / low).log10().round().max(1.0)
+            ));
+            let hidden = spread.outside([f64::MIN_POSITIVE, f64::MAX])[0];
+            if hidden > 0.0 {
+                parts.push(format!("{} of the values are 0 or less and have no logarithm", percent(hidden)));
+            }
+        }
         let is_worth =
             |share: f64, distance: f64| share > 0.0 && (share > USUAL_SHARE || distance > FAR_OUT * width);
         if is_worth(below, low - spread.low) {
@@ -137,11 +161,39 @@ impl ValueSummary {
                 number(spread.high)
             ));
         }
+        let far = [low - spread.low, spread.high - high].into_iter().fold(0.0, f64::max);
+        if drawn.scale == ValueScale::Linear && self.padding.is_none() && far > FAR_FOR_LINEAR * width {
+            let scale = if spread.low > 0.0 { "log" } else { "symlog" };
+            parts.push(format!("the scale `{scale}` with the full range shows all"));
+        }
         if spread.infinite > 0 {
             parts.push(format!("{} are infinite", spread.infinite));
         }
         (!parts.is_empty()).then(|| format!("{}.", parts.join("; ")))
     }
+}
+
+/// Shares at the ends for which values are sent, besides [`EVEN_QUANTILES`] even steps: viewers offer ranges between
+/// them.
+const QUANTILE_SHARES: [f64; 6] = [0.0, 0.001, 0.002, 0.005, 0.01, 0.02];
+/// Number of even steps of the shares for which values are sent.
+const EVEN_QUANTILES: u32 = 64;
+
+/// Returns values by the share of the values below them; `None` without values.
+fn quantiles(sample: &ValueSample) -> Option<Vec<[f64; 2]>> {
+    let even = (1..EVEN_QUANTILES).map(|step| f64::from(step) / f64::from(EVEN_QUANTILES));
+    let mut shares: Vec<f64> =
+        QUANTILE_SHARES.into_iter().flat_map(|share| [share, 1.0 - share]).chain(even).collect();
+    shares.sort_by(f64::total_cmp);
+    let value = |share: f64| match share {
+        share if share <= 0.0 => Some(sample.low),
+        share if share >= 1.0 => Some(sample.high),
+        share => sample.quantile(share),
+    };
+    if sample.count == 0 {
+        return None;
+    }
+    shares.into_iter().map(|share| Some([share, value(share)?])).collect()
 }
 
 /// Formats a share.
@@ -170,6 +222,7 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use array::Meaning;
     use array::values::stats::Accumulator;
 
     use super::*;
@@ -183,8 +236,10 @@ mod tests {
         let infinite = values.iter().filter(|v| v.is_infinite()).count() as u64;
         let count = sorted.len() as u64;
         let spread = ValueSample { count, infinite, low: ends[0], high: ends[1], sorted, packing: None };
-        let drawn = DrawnRange { range: Some(range), hides: [true, false] };
-        let of = |meaning| ValueSummary::of(&spread, &stats.stats(), meaning, 0, drawn).note;
+        let drawn = DrawnRange { range: Some(range), hides: [true, false], ..DrawnRange::default() };
+        let of = |meaning| {
+            ValueSummary::of(&spread, &stats.stats(), &DataHints::of_meaning(meaning), 0, drawn).note
+        };
         assert!(
             of(Meaning::Labels).is_none() || sorted_is_empty(&spread),
             "a note on labels only says that all are missing"
@@ -208,7 +263,7 @@ mod tests {
         );
         assert_eq!(
             note(&with(&[1e30]), [0.0, 1.0]).unwrap(),
-            "less than 0.1 % of the values lie above the colors, up to 1e30."
+            "less than 0.1 % of the values lie above the colors, up to 1e30; the scale `symlog` with the full range shows all."
         );
         assert_eq!(
             note(&own, [0.25, 0.5]).unwrap(),
@@ -226,6 +281,29 @@ mod tests {
         assert_eq!(note(&with(&[f64::INFINITY]), [0.0, 1.0]).unwrap(), "1 are infinite.");
         assert_eq!(note(&[7.5; 9], [3.75, 11.25]).unwrap(), "All values are 7.5.");
         assert!(note(&[f64::NAN], [0.0, 1.0]).unwrap().contains("no value here"));
+    }
+
+    #[test]
+    fn the_note_explains_a_logarithmic_scale() {
+        let values: Vec<f64> = (0..1000).map(|i| 1e-28 * 10f64.powf(f64::from(i) / 100.0)).collect();
+        let mut stats = Accumulator::new(16).unwrap();
+        values.iter().for_each(|v| stats.add_value(*v));
+        let sample = ValueSample {
+            count: 1000,
+            infinite: 0,
+            low: values[0],
+            high: values[999],
+            sorted: values,
+            packing: None,
+        };
+        let drawn = DrawnRange { range: Some([1e-28, 1e-18]), scale: ValueScale::Log, hides: [false; 2] };
+        let hints = DataHints::of_meaning(Meaning::Intensity);
+        let summary = ValueSummary::of(&sample, &stats.stats(), &hints, 0, drawn);
+        assert_eq!(summary.note.unwrap(), "The values span 10 powers of ten, so colors are logarithmic.");
+        assert_eq!(summary.kind, "field");
+        let [first, last] = [summary.quantiles[0], summary.quantiles[summary.quantiles.len() - 1]];
+        assert!(first == [0.0, 1e-28] && last[0] >= 1.0 && last[1] > 9e-19, "{first:?} {last:?}");
+        assert!(summary.quantiles.is_sorted_by(|a, b| a[0] < b[0] && a[1] <= b[1]));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use gpu::MissingBlocks;
 use render::{Cancel, Cutting, ImageSize, Scene, SlabRequest};
 use session::{DrawnRange, ParticipantId, ValueSummary};
 use tokio::task::JoinSet;
-use view::{ColorBy, Transfer, View};
+use view::{ColorBy, Transfer, TransferChoice, View};
 
 use crate::encode::slabs::FilmSlabs;
 use crate::loading::volume::{Volume, VolumeSubscription};
@@ -45,8 +45,9 @@ pub struct FilmRequest {
     /// Views, one for each picture. Camera and transfer function may be omitted; a transfer function is then
     /// chosen for the first picture and kept.
     pub views: Vec<View>,
-    /// Name of a color map that replaces those of the views and the default.
-    pub color_map: Option<String>,
+    /// Choice of a transfer function by name or by some of its members, which replace those of the views and the
+    /// default.
+    pub choice: Option<TransferChoice>,
     /// Range of values that colors are mapped to.
     pub range: ColorRange,
     /// Size of the pictures, pixels.
@@ -86,7 +87,7 @@ struct PendingPicture {
 pub struct Film {
     shared: Arc<SharedState>,
     views: std::vec::IntoIter<View>,
-    color_map: Option<String>,
+    choice: Option<TransferChoice>,
     range: ColorRange,
     size: ImageSize,
     pixels: PixelPrecision,
@@ -124,7 +125,7 @@ impl Film {
         dataset: Arc<Dataset>,
         request: FilmRequest,
     ) -> Result<Self> {
-        let FilmRequest { views, color_map, range, size, resources, slabs, rank_group, pixels } = request;
+        let FilmRequest { views, choice, range, size, resources, slabs, rank_group, pixels } = request;
         check_memory(resources.memory_bytes)?;
         dataset.check()?;
         for view in &views {
@@ -161,7 +162,7 @@ impl Film {
         let mut film = Self {
             shared,
             views,
-            color_map,
+            choice,
             range,
             size,
             pixels,
@@ -294,12 +295,14 @@ impl Film {
     fn filled(&mut self, view: &View, view_plan: &ViewPlan) -> Result<View> {
         let mut view = view.clone();
         // With colors by another array, the requested color map applies to that array.
-        let (value_map, color_by_map) = match (&view.color_by, self.color_map.as_deref()) {
-            (None, map) => (map, None),
-            (Some(_), map) => (None, map),
+        let color_by_map =
+            self.choice.as_ref().and_then(TransferChoice::map).filter(|_| view.color_by.is_some());
+        let choice = self.choice.as_ref().filter(|_| color_by_map.is_none());
+        let transfer = match (&view.transfer, &self.chosen) {
+            // Already chosen for an earlier picture.
+            (None, Some(chosen)) => chosen.clone(),
+            _ => chosen_transfer(&view, &view_plan.subscription.volume, choice, self.range)?,
         };
-        view.transfer = view.transfer.or_else(|| self.chosen.clone());
-        let transfer = chosen_transfer(&view, &view_plan.subscription.volume, value_map, self.range);
         // Colors chosen from a picture without any value would not fit the next ones.
         if view_plan.subscription.volume.voxels_seen() > 0.0 {
             self.chosen.get_or_insert_with(|| transfer.clone());
@@ -425,19 +428,27 @@ async fn all_blocks(
     }
 }
 
-/// Returns the transfer function of a view, or a default for the loaded blocks, with the requested color map.
-fn chosen_transfer(view: &View, volume: &Volume, color_map: Option<&str>, range: ColorRange) -> Transfer {
+/// Returns the transfer function of a view, or a default for the loaded blocks, with what was chosen.
+fn chosen_transfer(
+    view: &View,
+    volume: &Volume,
+    choice: Option<&TransferChoice>,
+    range: ColorRange,
+) -> Result<Transfer> {
     let sensible = || volume.sensible_transfer().map(|(_, transfer)| transfer);
     let chosen = || match range {
         ColorRange::Usual => sensible(),
         ColorRange::Full => volume.full_transfer(),
         ColorRange::Of(range) => sensible().map(|transfer| transfer.spread_over(range)),
     };
-    let mut transfer = view.transfer.clone().or_else(chosen).unwrap_or_else(any_transfer);
-    if let Some(map) = color_map {
-        map.clone_into(&mut transfer.map);
-    }
-    transfer
+    let transfer = view.transfer.clone().or_else(chosen).unwrap_or_else(any_transfer);
+    let Some(choice) = choice else { return Ok(transfer) };
+    let transfer = volume.chosen_transfer(choice, transfer)?;
+    Ok(match (choice, range) {
+        // A preset has a range of its own.
+        (TransferChoice::Preset(_), ColorRange::Of(range)) => transfer.spread_over(range),
+        _ => transfer,
+    })
 }
 
 /// Fills in range and color map of colors by another array where they are omitted.

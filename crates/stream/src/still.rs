@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Error, Result, Source};
 use render::{Image, ImageSize, Slabs};
 use session::{FidelityBadge, ValueSummary};
-use view::View;
+use view::{TransferChoice, View};
 
 use crate::film::{ColorRange, Film, FilmRequest};
 use crate::painter::DrawResources;
@@ -16,8 +16,8 @@ use crate::ranks::launcher::PixelPrecision;
 pub struct StillRequest {
     /// View to draw; `None` for the default array. Camera and transfer function may be omitted.
     pub view: Option<View>,
-    /// Name of a color map that replaces the one of the view or the default.
-    pub color_map: Option<String>,
+    /// Choice of a transfer function that replaces that of the view or the default, or parts of it.
+    pub choice: Option<TransferChoice>,
     /// Size of the picture, pixels.
     pub size: ImageSize,
     /// Memory for blocks, and the painter.
@@ -55,14 +55,14 @@ pub async fn render_still(
     request: StillRequest,
     progress: impl FnMut(u64, u64),
 ) -> Result<Still> {
-    let StillRequest { view, color_map, size, resources } = request;
+    let StillRequest { view, choice, size, resources } = request;
     let range = ColorRange::Usual;
     let dataset = source.describe().await?;
     let view = view.map_or_else(|| View::first_of(&dataset), Ok)?;
     let views = vec![view];
     let request = FilmRequest {
         views,
-        color_map,
+        choice,
         range,
         size,
         resources,

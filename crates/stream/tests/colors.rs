@@ -41,7 +41,7 @@ async fn film_of(data: &Pyramid, views: Vec<View>) -> Vec<(Still, Vec<array::Blo
     let (resources, pixels) = (MEMORY.into(), PixelPrecision::default());
     let request = FilmRequest {
         views,
-        color_map: None,
+        choice: None,
         range: Default::default(),
         size: SIZE,
         resources,
@@ -82,7 +82,7 @@ async fn colors_of_another_array_are_chosen_fetched_once_and_shown_with_the_same
     assert_ne!(plain, colored);
     let request = StillRequest {
         view: Some(ada.view.clone()),
-        color_map: None,
+        choice: None,
         size: ImageSize { width: 128, height: 96 },
         resources: MEMORY.into(),
     };

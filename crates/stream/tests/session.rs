@@ -130,7 +130,7 @@ async fn the_last_picture_is_exact_and_equals_a_still() {
 
     let request = StillRequest {
         view: Some(ada.view.clone()),
-        color_map: None,
+        choice: None,
         size: ImageSize { width: 128, height: 96 },
         resources: MEMORY.into(),
     };
@@ -145,7 +145,7 @@ async fn the_last_picture_is_exact_and_equals_a_still() {
 async fn a_still_is_reproducible_and_reports_its_progress() {
     let data = Pyramid::new(64, 16, 1);
     let size = ImageSize { width: 90, height: 70 };
-    let request = StillRequest { view: None, color_map: None, size, resources: MEMORY.into() };
+    let request = StillRequest { view: None, choice: None, size, resources: MEMORY.into() };
     let mut heard = Vec::new();
     let one = render_still(data.source(), request.clone(), |n, of| heard.push((n, of))).await.unwrap();
     let two = render_still(data.source(), request, |_, _| {}).await.unwrap();
@@ -163,7 +163,7 @@ async fn a_stereo_pair_is_two_pictures_side_by_side() {
     let still = async |stereo, width| {
         let view = Some(view::View { stereo, ..view.clone() });
         let size = ImageSize { width, height: 70 };
-        let request = StillRequest { view, color_map: None, size, resources: MEMORY.into() };
+        let request = StillRequest { view, choice: None, size, resources: MEMORY.into() };
         render_still(data.source(), request, |_, _| {}).await.unwrap()
     };
     let half = |still: &stream::Still, from: usize| -> Vec<[f32; 4]> {
@@ -190,7 +190,7 @@ async fn parallel_rays_have_no_stereo_pair() {
         "projection": {"orthographic": {"height_world": 90}}});
     let view: view::View = serde_json::from_value(json!({"camera": camera, "stereo": 0.05})).unwrap();
     let size = ImageSize { width: 90, height: 70 };
-    let request = StillRequest { view: Some(view), color_map: None, size, resources: MEMORY.into() };
+    let request = StillRequest { view: Some(view), choice: None, size, resources: MEMORY.into() };
     let error = render_still(data.source(), request, |_, _| {}).await.unwrap_err().to_string();
     assert!(error.contains("perspective"), "{error}");
 }
@@ -199,7 +199,7 @@ fn film_request(views: Vec<view::View>, size: ImageSize, slabs: Option<FilmSlabs
     let pixels = PixelPrecision::default();
     FilmRequest {
         views,
-        color_map: None,
+        choice: None,
         range: Default::default(),
         size,
         resources: MEMORY.into(),
@@ -234,7 +234,7 @@ async fn blocks_of_the_next_picture_of_a_film_arrive_while_one_is_drawn() {
         assert!(still.fidelity.exact);
         let request = StillRequest {
             view: Some(still.view.clone()),
-            color_map: None,
+            choice: None,
             size: still.image.size,
             resources: MEMORY.into(),
         };
@@ -261,12 +261,8 @@ async fn slabs_of_each_picture_include_the_blocks_of_their_guard_band() {
         let mut film = Film::open(data.source(), request).await.unwrap();
         for _ in 0..2 {
             let still = film.next(|_, _| {}).await.unwrap().unwrap();
-            let plain = StillRequest {
-                view: Some(still.view.clone()),
-                color_map: None,
-                size,
-                resources: MEMORY.into(),
-            };
+            let plain =
+                StillRequest { view: Some(still.view.clone()), choice: None, size, resources: MEMORY.into() };
             let plain = render_still(data.source(), plain, |_, _| {}).await.unwrap();
             assert_eq!(still.image, plain.image, "slabs beside it change nothing");
             let slabs = still.slabs.unwrap();
@@ -279,12 +275,8 @@ async fn slabs_of_each_picture_include_the_blocks_of_their_guard_band() {
             // The guard band shows the picture of its camera, including blocks outside of the first picture.
             let view = json!({ "camera": slabs.camera });
             let view = still.view.merged(view.as_object().unwrap()).unwrap();
-            let wide = StillRequest {
-                view: Some(view),
-                color_map: None,
-                size: slabs.size,
-                resources: MEMORY.into(),
-            };
+            let wide =
+                StillRequest { view: Some(view), choice: None, size: slabs.size, resources: MEMORY.into() };
             let wide = render_still(data.source(), wide, |_, _| {}).await.unwrap();
             let drawn = slabs.draw(&slabs.camera, slabs.size).unwrap();
             let apart = drawn.rgba.iter().flatten().zip(wide.image.rgba.iter().flatten());
@@ -365,7 +357,7 @@ async fn a_still_by_a_gpu_equals_that_of_the_cpu_which_replaces_a_failed_gpu() {
     assert!(painter.is_gpu());
     let data = Pyramid::new(64, 16, 1);
     let size = ImageSize { width: 90, height: 70 };
-    let on_cpu = StillRequest { view: None, color_map: None, size, resources: MEMORY.into() };
+    let on_cpu = StillRequest { view: None, choice: None, size, resources: MEMORY.into() };
     let expected = render_still(data.source(), on_cpu.clone(), |_, _| {}).await.unwrap();
     let request = StillRequest { resources, ..on_cpu };
     let found = render_still(data.source(), request.clone(), |_, _| {}).await.unwrap();
@@ -389,7 +381,7 @@ async fn scenes_that_a_gpu_cannot_draw_are_refused_with_an_alternative() {
     let elements = (0..8i32.pow(3)).flat_map(|i| (i / 99).to_le_bytes()).collect();
     let source = Arc::new(MemorySource::new(dataset, vec![vec![elements]]).unwrap());
     let size = ImageSize { width: 20, height: 16 };
-    let request = StillRequest { view: None, color_map: None, size, resources };
+    let request = StillRequest { view: None, choice: None, size, resources };
     let error = render_still(source, request, |_, _| {}).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     let said = error.to_string();
@@ -420,7 +412,7 @@ async fn a_still_in_portrait_shows_all_of_the_volume() {
         serde_json::from_value(json!({"range": [0, 255], "map": "gray", "opacity": [[0, 0.5]]})).unwrap(),
     );
     let size = ImageSize { width: 48, height: 96 };
-    let request = StillRequest { view: Some(view), color_map: None, size, resources: MEMORY.into() };
+    let request = StillRequest { view: Some(view), choice: None, size, resources: MEMORY.into() };
     let still = render_still(data.source(), request, |_, _| {}).await.unwrap();
     let seen = |column: usize| still.image.rgba.iter().skip(column).step_by(48).any(|p| p[3] > 0.0);
     assert!(seen(24) && !seen(0) && !seen(47), "the sides of the volume are visible");
@@ -563,7 +555,7 @@ async fn a_block_that_cannot_be_loaded_is_reported_without_waiting() {
 
     data.fail(bad, &Error::corrupt("bad checksum"), 1);
     let size = ImageSize { width: 128, height: 96 };
-    let request = StillRequest { view: None, color_map: None, size, resources: MEMORY.into() };
+    let request = StillRequest { view: None, choice: None, size, resources: MEMORY.into() };
     let error = render_still(data.source(), request, |_, _| {}).await.unwrap_err();
     assert!(error.to_string().contains("bad checksum"), "{error}");
 }

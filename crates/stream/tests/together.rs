@@ -89,7 +89,7 @@ fn request(views: Vec<View>, ranks: Option<(usize, Method)>, pixels: PixelPrecis
     let rank_group = ranks.map(|(count, method)| RankGroup::Threads(count, method));
     FilmRequest {
         views,
-        color_map: None,
+        choice: None,
         range: Default::default(),
         size: SIZE,
         resources: MEMORY.into(),

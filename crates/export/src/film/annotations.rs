@@ -3,7 +3,7 @@
 use array::{ArrayInfo, Attribute, AxisKind, Coordinates, Dataset, Result};
 use render::{ImageSize, LegendKey, Notes, TransferFunction, VolumeView};
 use stream::{camera_in, grid_color};
-use view::{Mode, View};
+use view::{Mode, ValueScale, View};
 
 use super::axis_notes::{axis_notes, calendar_of, is_map};
 use super::legend::legend;
@@ -15,13 +15,18 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
     let colored = |map: &str, range| TransferFunction {
         color_map: map.to_owned(),
         reversed: false,
+        scale: ValueScale::Linear,
         range,
         opacity: Vec::new(),
     };
     // In pictures of surfaces and slices alone, only slices have the colors of the transfer function.
     let has_colors = view.mode != Mode::Surfaces || !view.slices.is_empty();
     let transfer = view.transfer.as_ref().filter(|_| has_colors);
-    let transfer = transfer.map(|transfer| colored(&transfer.map, transfer.range));
+    let transfer = transfer.map(|transfer| TransferFunction {
+        reversed: transfer.reversed,
+        scale: transfer.scale,
+        ..colored(&transfer.map, transfer.range)
+    });
     let colors = view.color_by.as_ref().zip(view.colors_in(dataset)?).and_then(|(by, (_, array, at))| {
         let places = other_positions(dataset, array, &at);
         let values = [values_of(array)].into_iter().chain(places).collect::<Vec<_>>().join(", ");

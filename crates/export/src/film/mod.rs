@@ -30,7 +30,7 @@ pub use self::sink::{FilmOptions, check_output, is_film};
 use self::sink::{PictureFileKind, PictureSink, check_numbered, numbered_or_as_is, write};
 pub use self::slab_pictures::{SlabPictureRequest, check_slabs_output, draw_slabs, is_slabs, read_slabs};
 pub use crate::output::mp4::VideoCodec;
-use crate::picture::{PictureRequest, color_map, view_of};
+use crate::picture::{PictureRequest, transfer_choice, view_of};
 
 /// Maximum number of pictures of one command: a quarter of an hour at 25 per second.
 pub const MAX_PICTURES: u32 = 22_500;
@@ -149,7 +149,7 @@ pub async fn draw(
     request.check_numbers_of(count, output)?;
     let (slabs_output, slabs) = request.slabs.clone().unzip();
     let mut sink = PictureSink::open(output, kind, size, &request.film)?;
-    let color_map = color_map(&request.picture)?;
+    let choice = transfer_choice(&request.picture)?;
     // Annotations lie behind transparent parts of the volume.
     let pixels = if request.is_annotated || kind == PictureFileKind::Exr {
         PixelPrecision::Full
@@ -158,7 +158,7 @@ pub async fn draw(
     };
     let film = FilmRequest {
         views,
-        color_map,
+        choice,
         range: request.picture.range,
         size,
         resources,

@@ -63,7 +63,7 @@ async fn a_picture_of_one_gigabyte_fetches_little_more_than_it_shows() {
     let remote = Arc::new(RemoteSource::new(served.dialer(), String::new()));
     let source = Arc::new(CallCountingSource { inner: remote, counts: Arc::clone(&counts) });
     let size = ImageSize { width: 256, height: 200 };
-    let request = StillRequest { view: None, color_map: None, size, resources: (64 << 20).into() };
+    let request = StillRequest { view: None, choice: None, size, resources: (64 << 20).into() };
     let still = render_still(source, request, |_, _| ()).await.unwrap();
     let count = |c: &AtomicU64| c.load(Ordering::Relaxed);
     assert!(still.fidelity.level_wanted > 0, "a small picture needs no full resolution");

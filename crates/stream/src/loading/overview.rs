@@ -7,7 +7,7 @@ use array::values::stats::Accumulator;
 use array::{Block, Content, LevelOrigin, Result, ValueSample, ValueSampler};
 use render::VolumeView;
 use session::{DrawnRange, ValueSummary};
-use view::Transfer;
+use view::{Transfer, TransferChoice};
 
 /// Bins of the histogram.
 const BINS: usize = 512;
@@ -77,7 +77,7 @@ impl Overview {
         if self.made.as_ref().is_none_or(|(blocks, _)| *blocks != self.seen.len()) {
             let sides = volume.levels.first().map_or([1; 3], |level| level.shape);
             // With no values at all any function will do.
-            self.made = Some((self.seen.len(), Transfer::sensible(&self.spread(), volume.meaning, sides)));
+            self.made = Some((self.seen.len(), Transfer::first(&self.spread(), &volume.hints, sides)));
         }
         self.made.as_ref().map(|(_, transfer)| transfer.clone())
     }
@@ -85,7 +85,21 @@ impl Overview {
     /// Returns a transfer function over all values seen; `None` before the first block.
     pub(crate) fn transfer_over_all(&self, volume: &VolumeView) -> Option<Transfer> {
         let sides = volume.levels.first().map_or([1; 3], |level| level.shape);
-        (!self.seen.is_empty()).then(|| Transfer::over_all(&self.spread(), volume.meaning, sides))
+        (!self.seen.is_empty()).then(|| Transfer::over_all(&self.spread(), &volume.hints, sides))
+    }
+
+    /// Completes a choice of a transfer function for the values seen.
+    ///
+    /// # Errors
+    /// Those of [`TransferChoice::complete`].
+    pub(crate) fn chosen(
+        &self,
+        choice: &TransferChoice,
+        base: Transfer,
+        volume: &VolumeView,
+    ) -> Result<Transfer> {
+        let sides = volume.levels.first().map_or([1; 3], |level| level.shape);
+        choice.complete(base, &self.spread(), sides)
     }
 
     fn spread(&self) -> ValueSample {
@@ -96,7 +110,7 @@ impl Overview {
     /// first block.
     pub(crate) fn values(&self, volume: &VolumeView, drawn: DrawnRange) -> Option<ValueSummary> {
         let level = volume.levels.get(self.rank?)?.number;
-        let of = || ValueSummary::of(&self.spread(), &self.values.stats(), volume.meaning, level, drawn);
+        let of = || ValueSummary::of(&self.spread(), &self.values.stats(), &volume.hints, level, drawn);
         (!self.seen.is_empty()).then(of)
     }
 
@@ -198,7 +212,7 @@ mod tests {
         let mut overview = Overview::new().unwrap();
         assert!(overview.values(&volume, DrawnRange::default()).is_none());
         overview.add(&block(&volume, 1, 200), &volume).unwrap();
-        let drawn = DrawnRange { range: Some([0.0, 100.0]), hides: [false; 2] };
+        let drawn = DrawnRange { range: Some([0.0, 100.0]), ..DrawnRange::default() };
         let values = overview.values(&volume, drawn).unwrap();
         assert_eq!((values.low, values.high, values.above), (Some(200.0), Some(200.0), 1.0));
         assert!(values.note.unwrap().contains("100 % of the values lie above"));

@@ -10,7 +10,7 @@ use array::{Block, BlockKey, Dataset, Error, ErrorKind, Result};
 use render::{BlockPool, Demand, Demanded, Inserted, Snapshot, VolumeView};
 use session::{DrawnRange, ParticipantId, ValueSummary};
 use tokio::sync::watch;
-use view::Transfer;
+use view::{Transfer, TransferChoice};
 
 use crate::loading::drawable::Drawable;
 use crate::loading::loader::BlockRequest;
@@ -141,6 +141,14 @@ impl Volume {
     /// Returns a transfer function over all values, including outliers; `None` before the first block.
     pub(crate) fn full_transfer(&self) -> Option<Transfer> {
         self.overview().transfer_over_all(&self.view)
+    }
+
+    /// Completes a choice of a transfer function for the values of the blocks that have arrived.
+    ///
+    /// # Errors
+    /// Those of [`TransferChoice::complete`].
+    pub(crate) fn chosen_transfer(&self, choice: &TransferChoice, base: Transfer) -> Result<Transfer> {
+        self.overview().chosen(choice, base, &self.view)
     }
 
     /// Returns statistics of the values, with their shares outside a color range; `None` before the first

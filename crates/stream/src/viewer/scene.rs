@@ -87,7 +87,8 @@ pub(crate) fn transfer_of(transfer: &Transfer) -> Result<TransferFunction> {
     let point = |&[value, opacity]: &[f64; 2]| OpacityPoint { value, opacity };
     let function = TransferFunction {
         color_map: transfer.map.clone(),
-        reversed: false,
+        reversed: transfer.reversed,
+        scale: transfer.scale,
         range: transfer.range,
         opacity: transfer.opacity.iter().map(point).collect(),
     };

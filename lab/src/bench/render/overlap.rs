@@ -153,7 +153,7 @@ async fn film(seat: &FilmPlace<'_>, steps: std::ops::Range<u64>) -> Result<Pictu
     let first = View::first_of(&dataset)?;
     let request = FilmRequest {
         views: steps.map(|time| View { time, ..first.clone() }).collect(),
-        color_map: None,
+        choice: None,
         range: stream::ColorRange::Usual,
         size: seat.size,
         resources: DrawResources::open(DrawDevice::Cpu, budget.render).await?,

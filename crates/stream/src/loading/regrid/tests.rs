@@ -426,7 +426,7 @@ async fn opaque_pixels(
     let view = json!({"array": array, "camera": camera, "transfer": transfer});
     let request = StillRequest {
         view: Some(View::parse(&view.to_string()).unwrap()),
-        color_map: None,
+        choice: None,
         size: ImageSize { width: SIDE, height: SIDE },
         resources: (64u64 << 20).into(),
     };

@@ -146,7 +146,7 @@ impl Viewer {
 /// Draws a view with one caster; returns the image and its fidelity.
 async fn alone(view: &View) -> (render::Image, session::FidelityBadge) {
     let request =
-        StillRequest { view: Some(view.clone()), color_map: None, size: SIZE, resources: MEMORY.into() };
+        StillRequest { view: Some(view.clone()), choice: None, size: SIZE, resources: MEMORY.into() };
     let still = render_still(source().1, request, |_, _| {}).await.unwrap();
     (still.image, still.fidelity)
 }

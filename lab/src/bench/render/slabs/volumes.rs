@@ -83,11 +83,17 @@ async fn whole(source: &Arc<dyn Source>, view: &Arc<VolumeView>) -> Result<Block
 async fn first_look(source: &Arc<dyn Source>) -> Result<TransferFunction> {
     let resources = DrawResources::open(DrawDevice::Cpu, MEMORY_BYTES / 4).await?;
     let size = ImageSize { width: 64, height: 64 };
-    let request = StillRequest { view: None, color_map: None, size, resources };
+    let request = StillRequest { view: None, choice: None, size, resources };
     let still = render_still(Arc::clone(source), request, |_, _| {}).await?;
     let chosen = still.view.transfer;
     let chosen = chosen.ok_or_else(|| Error::internal("expected a picture to have a transfer function"))?;
     let point = |&[value, opacity]: &[f64; 2]| OpacityPoint { value, opacity };
     let opacity = chosen.opacity.iter().map(point).collect();
-    Ok(TransferFunction { color_map: chosen.map, reversed: false, range: chosen.range, opacity })
+    Ok(TransferFunction {
+        color_map: chosen.map,
+        reversed: chosen.reversed,
+        scale: chosen.scale,
+        range: chosen.range,
+        opacity,
+    })
 }
