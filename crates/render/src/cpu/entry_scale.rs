@@ -9,7 +9,7 @@ use view::ValueScale;
 
 use crate::TransferFunction;
 use crate::cpu::table::ENTRIES;
-use crate::simd::{LANES, Simd, SimdStep};
+use crate::simd::{Simd, SimdStep};
 
 /// Map from places to entries, and from entries to positions on the scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,12 +107,12 @@ impl<S: Simd> SimdStep<S> for ScaledEntries<'_, S> {
         let mut places = simd.store(self.places);
         // Loops without branches, which the compiler turns into vector instructions.
         if scale == ValueScale::Log {
-            for lane in 0..LANES {
-                places[lane] = log_entry(places[lane], shift, per_octave);
+            for place in &mut places {
+                *place = log_entry(*place, shift, per_octave);
             }
         } else {
-            for lane in 0..LANES {
-                places[lane] = symlog_entry(places[lane], shift, per_octave);
+            for place in &mut places {
+                *place = symlog_entry(*place, shift, per_octave);
             }
         }
         simd.load(&places)
