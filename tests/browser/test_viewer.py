@@ -89,6 +89,27 @@ def test_meaning_of_values_can_be_changed(home, tmp_path):
         run_browser_tests(viewer.url, "viewer-meaning", "meaning", CORRIDOR_E2E_MEANING="intensity")
 
 
+@pytest.mark.parametrize("kind", ["map", "volume", "series"])
+def test_arrangements_of_pictures(home, tmp_path, kind):
+    """A map of several times, a volume with its own spacings, a series of volumes: in each arrangement."""
+    if kind == "map":
+        lat, lon = np.linspace(-88, 88, 89), np.linspace(0, 357, 120)
+        with netCDF4.Dataset(tmp_path / "map.nc", "w") as file:
+            file.createDimension("time", 6)
+            for name, values, units in [("lat", lat, "degrees_north"), ("lon", lon, "degrees_east")]:
+                file.createDimension(name, len(values))
+                file.createVariable(name, "f8", [name])[:] = values
+                file[name].units = units
+            heat = file.createVariable("heat", "f4", ["time", "lat", "lon"])
+            waves = np.sin(np.deg2rad(3 * lon)) * np.cos(np.deg2rad(2 * lat))[:, None]
+            heat[:] = [20 * waves + 5 * step + np.cos(np.deg2rad(lat))[:, None] * 30 for step in range(6)]
+        data = str(tmp_path / "map.nc")
+    else:
+        data = VOLUMES["tooth" if kind == "volume" else "waves"]
+    with running(home, "view", data, "--listen", "127.0.0.1:0", "--json") as viewer:
+        run_browser_tests(viewer.url, f"viewer-layouts-{kind}", "layouts", CORRIDOR_E2E_LAYOUT=kind)
+
+
 def run_browser_tests(url: str, name: str, *arguments: str, **expected: str) -> None:
     """Runs end-to-end tests of the viewer at `url`; screenshots go to the folder `name`."""
     out = OUT / name

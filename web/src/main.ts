@@ -6,18 +6,24 @@ import "./ui/style/controls.css";
 import "./ui/style/components.css";
 import "./ui/style/transfer.css";
 import "./ui/style/marks.css";
+import "./ui/style/panes.css";
 
-import { pageState, type Component, type State } from "./app/state.ts";
+import { pageState, type Actions, type Component, type State } from "./app/state.ts";
 import { Viewer } from "./app/viewer.ts";
 import { Gestures } from "./camera/gestures.ts";
 import { listenToKeys } from "./camera/keys.ts";
 import type { Json } from "./json.ts";
 import { parseColormaps } from "./transfer/colormap.ts";
+import { ImageGestures } from "./layout/image-gestures.ts";
+import { layoutKeys } from "./layout/keys.ts";
+import { Layouts } from "./layout/layouts.ts";
+import { Panes } from "./panes/panes.ts";
 import { axesBar } from "./ui/axes.ts";
 import { el } from "./ui/dom.ts";
 import { header } from "./ui/header.ts";
 import { helpDialog } from "./ui/help.ts";
 import { marksMenu, marksOverlay, type Marks } from "./ui/marks/marks.ts";
+import { layoutBar } from "./ui/layout/bar.ts";
 import { notice } from "./ui/notice.ts";
 import { sidePanel } from "./ui/side.ts";
 import { toasts } from "./ui/toasts.ts";
@@ -29,7 +35,7 @@ function start(): void {
   const canvas = document.querySelector<HTMLCanvasElement>("#picture");
   if (!canvas) throw new Error("expected the page's canvas");
   const help = helpDialog();
-  const components: Component[] = [];
+  const components: Pick<Component, "update">[] = [];
   const show = (state: State) => {
     document.body.dataset.state = pageState(state);
     document.body.classList.toggle("panel-open", state.isPanelOpen);
@@ -43,24 +49,46 @@ function start(): void {
       help.showModal();
     },
     onChange: show,
+    onPane: (message) => {
+      panes.receive(message);
+    },
   });
-  const [head, tools, side, fidelity] = [header(viewer), toolbar(viewer), sidePanel(viewer), fidelityBadge()];
+  const size = () => ({ width: canvas.clientWidth, height: canvas.clientHeight });
+  const state = () => viewer.state;
+  const layouts = new Layouts({ actions: viewer, state, size });
+  const panes = new Panes(canvas, { actions: viewer, state, send: viewer.send, layouts });
+  const arrangement = layoutBar(viewer, layouts);
+  // An image is seen head on, by parallel rays.
+  const actions: Actions = Object.assign(Object.create(viewer) as Actions, {
+    resetCamera: () => {
+      if (layouts.isImage) layouts.fit();
+      else viewer.resetCamera();
+    },
+    axisView: (index: number) => {
+      if (!layouts.isImage) viewer.axisView(index);
+    },
+    toggleProjection: () => {
+      if (!layouts.isImage) viewer.toggleProjection();
+    },
+  });
+  const [head, tools, side, fidelity] = [header(viewer), toolbar(actions), sidePanel(viewer), fidelityBadge()];
   const [axes, words, messages] = [axesBar(viewer), notice(viewer), toasts(viewer)];
   const menu = marksMenu(viewer);
   tools.element.lastElementChild?.before(menu.element);
+  tools.element.prepend(arrangement.element);
   marks = marksOverlay(viewer, canvas);
-  // Last, because the marks avoid the other components.
-  components.push(head, tools, side, fidelity, axes, words, messages, menu, marks);
+  // The marks last, because they avoid the other components.
+  components.push(layouts, panes, arrangement, head, tools, side, fidelity, axes, words, messages, menu, marks);
   const right = el("div", { class: "right" }, tools.element, side.element);
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
   document.body.append(marks.element, el("div", { class: "overlay" }, ...others), help);
   if (window.matchMedia("(max-width: 719px)").matches) viewer.togglePanel();
 
   const target = {
-    actions: viewer,
+    actions,
     camera: () => viewer.camera(),
     diagonal: () => viewer.box()?.diagonal ?? 1,
-    size: () => ({ width: canvas.clientWidth, height: canvas.clientHeight }),
+    size,
     move: (camera: NonNullable<State["view"]["camera"]>) => {
       viewer.change({ camera }, true);
     },
@@ -68,8 +96,18 @@ function start(): void {
       viewer.rest();
     },
   };
-  new Gestures(canvas, target);
-  listenToKeys(target, viewer.stepTime);
+  new Gestures(canvas, { ...target, camera: () => (layouts.isImage ? null : viewer.camera()) });
+  new ImageGestures(canvas, {
+    ...target,
+    isEnabled: () => layouts.isImage,
+    zoomed: layouts.zoomed,
+    fit: layouts.fit,
+    step: layouts.step,
+    window: layouts.window,
+  });
+  const activeAxis = () => panes.activeAxis;
+  const handleKey = layoutKeys({ actions: viewer, layouts, state, size, activeAxis, move: target.move });
+  listenToKeys({ ...target, handleKey }, viewer.stepTime);
   viewer.start();
   void loadColormaps(viewer);
 }

@@ -183,7 +183,7 @@ fn surfaces_on_the_very_border_are_drawn_once() {
 #[test]
 fn slices_and_clipped_volumes() {
     let synthetic = Synthetic { map: SKEWED, ..Synthetic::new([40, 44, 48], [16; 3], cubic) };
-    let slice = |axis, at| Slice { axis, at };
+    let slice = |axis, at| Slice::across(axis, at);
     for camera in cameras(&synthetic.scene()) {
         let slices = vec![slice(SpaceAxis::X, 19.5), slice(SpaceAxis::Y, 16.0), slice(SpaceAxis::Z, 30.2)];
         for mode in [Mode::Surfaces, Mode::Composite, Mode::Maximum] {

@@ -120,7 +120,7 @@ fn main() -> Result<()> {
 }
 
 fn slice(axis: SpaceAxis, at: f64) -> Slice {
-    Slice { axis, at }
+    Slice::across(axis, at)
 }
 
 fn surface(value: f64, opacity: f32) -> Isosurface {

@@ -83,7 +83,7 @@ pub use scene::fidelity::Fidelity;
 pub use scene::first_camera::first_camera;
 pub use scene::light::LightShares;
 pub use scene::quality::Quality;
-pub use scene::slice::{Portion, Slice};
+pub use scene::slice::{ObliquePlane, Portion, Slice};
 pub use scene::sub_volume::SubVolume;
 pub use scene::surface::Isosurface;
 pub use scene::transfer::{OpacityPoint, TransferFunction};

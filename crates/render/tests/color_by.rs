@@ -66,7 +66,7 @@ fn kinds(shape: &Synthetic, colors: &Synthetic) -> Vec<(&'static str, Scene, [f6
     let scene = |list: &[(f64, f64)]| scene(shape, colors, opacity(list));
     let plain = scene(&[(60.0, 0.0), (255.0, 0.2)]);
     let surfaces = vec![surface(100.0, 0.5), surface(120.0, 1.0)];
-    let slices = vec![Slice { axis: SpaceAxis::X, at: 11.25 }, Slice { axis: SpaceAxis::Z, at: 3.0 }];
+    let slices = vec![Slice::across(SpaceAxis::X, 11.25), Slice::across(SpaceAxis::Z, 3.0)];
     vec![
         ("dense", scene(&[(90.0, 0.0), (140.0, 0.5)]), [4.0, 0.4]),
         ("fog", scene(&[(0.0, 0.01), (255.0, 0.03)]), [1.0, 0.2]),
@@ -226,7 +226,7 @@ fn slices_need_no_blocks_but_those_they_cut() {
     let colors = Synthetic { levels: 2, block: [8, 8, 8], ..colors() };
     let plain = scene(&shape, &colors, opacity(&[(60.0, 0.0), (255.0, 0.2)]));
     // A little behind the border of blocks.
-    let slices = vec![Slice { axis: SpaceAxis::Z, at: 16.25 }];
+    let slices = vec![Slice::across(SpaceAxis::Z, 16.25)];
     let scene = Scene { slices, mode: Mode::Surfaces, ..plain };
     let portion = scene.portion();
     let wanted = demand(&colors.view(), &scene.camera, scene.size, &portion, Some(0), 1 << 30).unwrap();

@@ -316,7 +316,7 @@ fn slices_alone_want_the_blocks_they_cut() {
     let synthetic = Synthetic { levels: 3, ..Synthetic::new([128; 3], [16; 3], linear) };
     let view = synthetic.view();
     let wanted = |slices: &[(SpaceAxis, f64)], max_bytes| {
-        let slices = slices.iter().map(|&(axis, at)| Slice { axis, at }).collect();
+        let slices = slices.iter().map(|&(axis, at)| Slice::across(axis, at)).collect();
         let portion = Portion { clip: None, slices: Some(slices) };
         let demand = demand(&view, &whole(&view), SIZE, &portion, Some(0), max_bytes).unwrap();
         let finest: Vec<[u64; 3]> = demand

@@ -136,7 +136,7 @@ proptest! {
         surfaces in prop::collection::vec(surface(), 0..4),
         wires in prop::collection::vec(wire(), 0..4),
     ) {
-        let slices = slices.into_iter().map(|(axis, at)| Slice { axis, at }).collect();
+        let slices = slices.into_iter().map(|(axis, at)| Slice::across(axis, at)).collect();
         let element = if is_wide { ElementType::F64 } else { ElementType::F32 };
         let mut dataset = Synthetic::new([8; 3], [4; 3], cubic).typed(DType::native(element)).dataset();
         (dataset.arrays[0].decoding.scale, dataset.arrays[0].decoding.offset) = coding;

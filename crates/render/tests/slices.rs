@@ -7,8 +7,8 @@ mod reference;
 use array::{Meaning, Scalar};
 use common::{Synthetic, covered, cubic, difference, draw, points, pool_of, voxel_box};
 use corridor_render::{
-    Camera, Cancel, Image, ImageSize, Instructions, Isosurface, Scene, Slice, TransferFunction, cast_with,
-    demand,
+    Camera, Cancel, Image, ImageSize, Instructions, Isosurface, ObliquePlane, Scene, Slice, TransferFunction,
+    cast_with, demand,
 };
 use glam::DVec3;
 use view::{Mode, SpaceAxis};
@@ -21,7 +21,7 @@ const MIXED: f64 = 2.0;
 const THREE: [(SpaceAxis, f64); 3] = [(SpaceAxis::X, 11.0), (SpaceAxis::Y, 17.25), (SpaceAxis::Z, 9.5)];
 
 fn slices(list: &[(SpaceAxis, f64)]) -> Vec<Slice> {
-    list.iter().map(|&(axis, at)| Slice { axis, at }).collect()
+    list.iter().map(|&(axis, at)| Slice::across(axis, at)).collect()
 }
 
 fn scene(synthetic: &Synthetic, list: &[(SpaceAxis, f64)]) -> Scene {
@@ -72,6 +72,52 @@ fn pictures_of_every_kind_agree_with_the_reference() {
             }
         }
     }
+}
+
+/// Planes in any direction, and planes whose voxels are areas of one color, across blocks and their borders.
+#[test]
+fn oblique_and_uninterpolated_planes_agree_with_the_reference() {
+    let skewed = array::Affine([[0.8, -0.5, 0.1, 12.0], [0.45, 0.9, 0.0, -7.0], [0.05, 0.1, 2.5, 3.0]]);
+    for (dtype, map) in [("|u1", array::Affine::IDENTITY), ("<f4", skewed)] {
+        let synthetic = Synthetic { map, ..Synthetic::new([28; 3], [12, 16, 28], cubic) };
+        let synthetic = synthetic.typed(dtype.parse().unwrap());
+        let view = synthetic.view();
+        let center = view.bounds().center();
+        let oblique = |normal: [f64; 3], nearest| Slice {
+            oblique: Some(ObliquePlane::in_volume(&view, normal, center).unwrap()),
+            nearest,
+            ..Slice::across(SpaceAxis::Z, 0.0)
+        };
+        let sharp = |(axis, at)| Slice { nearest: true, ..Slice::across(axis, at) };
+        let cases = [
+            ("one", vec![oblique([1.0, 2.0, -3.0], false)]),
+            ("two", vec![oblique([0.3, -1.0, 0.4], false), Slice::across(SpaceAxis::X, 11.0)]),
+            ("sharp", vec![sharp((SpaceAxis::X, 11.0)), sharp((SpaceAxis::Z, 9.0))]),
+            ("sharp oblique", vec![oblique([1.0, 1.0, 1.5], true)]),
+        ];
+        for (name, slices) in cases {
+            let mut scene = Scene { slices, ..scene(&synthetic, &[]) };
+            scene.size = ImageSize { width: 40, height: 32 };
+            let exact = reference::cast(&synthetic, &scene);
+            assert!(covered(&exact) > 0.05, "{name} {dtype}");
+            for &set in Instructions::available() {
+                let blocks = synthetic.full_pool().snapshot();
+                let drawn = cast_with(&scene, &blocks, &Cancel::new(), set).unwrap().image;
+                // On the border of two voxels rounding may decide for either.
+                let apart = apart(&drawn, &exact, ALONE);
+                assert!(apart <= 4, "{name}, {dtype}, {set:?}: {apart} pixels");
+            }
+            let wanted =
+                demand(&scene.view, &scene.camera, scene.size, &scene.portion(), Some(0), 1 << 30).unwrap();
+            let is_wanted = |b: &array::Block| wanted.blocks.iter().any(|w| w.key == b.key);
+            let frame = draw(&scene, &pool_of(&synthetic, synthetic.blocks(0).into_iter().filter(is_wanted)));
+            assert!(apart(&frame.image, &exact, ALONE) <= 4, "{name} {dtype}: blocks are missing");
+        }
+    }
+    let scene = scene(&Synthetic::new([28; 3], [16; 3], cubic), &THREE);
+    let flat = ObliquePlane { normal: [0.0; 3], offset: 1.0 };
+    let bad = Slice { oblique: Some(flat), ..THREE.map(|(axis, at)| Slice::across(axis, at))[0] };
+    assert!(Scene { slices: vec![bad], ..scene }.check().is_err());
 }
 
 #[test]
@@ -126,7 +172,7 @@ fn where_nothing_is_there_they_have_holes() {
     let share = covered(&holed) / covered(&whole);
     assert!((0.4..0.6).contains(&share), "{share}");
     // The second slice is wholly missing: it changes nothing.
-    scene.slices.push(Slice { axis: SpaceAxis::X, at: 3.0 });
+    scene.slices.push(Slice::across(SpaceAxis::X, 3.0));
     assert!(difference(&holed, &draw(&scene, &synthetic.full_pool()).image) < 1e-3);
 }
 

@@ -108,7 +108,7 @@ fn lines_are_drawn_beside_the_volume_on_slices_and_before_extreme_values() {
     let around = square(15.5, 18.0);
     assert!(red(&drawn(&synthetic, &scene(&synthetic, &[around]))) > 100, "rays that miss the volume");
     let sliced = |y| {
-        let slices = vec![Slice { axis: SpaceAxis::Y, at: 15.0 }];
+        let slices = vec![Slice::across(SpaceAxis::Y, 15.0)];
         let transfer =
             TransferFunction { color_map: "gray".into(), ..TransferFunction::ramp(0.0, 20.0, 0.5) };
         let scene = Scene { slices, transfer, mode: Mode::Surfaces, ..scene(&synthetic, &[square(y, 8.0)]) };

@@ -126,6 +126,8 @@ pub enum ParticipantNote {
     },
     /// Request for an exact picture of the current view.
     Still,
+    /// This participant is a further picture of a page whose first picture is another participant.
+    Pane,
 }
 
 impl ParticipantNote {
@@ -134,7 +136,7 @@ impl ParticipantNote {
     /// # Errors
     /// `Invalid` if it is not one of the documented notes.
     pub fn parse(text: &[u8]) -> Result<Self> {
-        read(text, "a note `view`, `resize`, `shown` or `still`")
+        read(text, "a note `view`, `resize`, `shown`, `still` or `pane`")
     }
 }
 

@@ -41,6 +41,8 @@ struct RoomMember {
     heard: u64,
     /// Value of `moving` in the newest change accepted from the participant.
     moving: bool,
+    /// True for a further picture of another participant's page.
+    is_pane: bool,
 }
 
 /// Participants of a session and their views.
@@ -95,9 +97,21 @@ impl Room {
             Item::Joined { you: id, role, dataset: self.dataset.clone(), view: view.clone() },
         ));
         self.push(RoomEvent::Show { to: id, seq: 0, view: view.clone(), moving: false });
-        self.participants.insert(id, RoomMember { name, role, view, seq: 0, heard: 0, moving: false });
+        self.participants
+            .insert(id, RoomMember { name, role, view, seq: 0, heard: 0, moving: false, is_pane: false });
         self.tell_participants();
         Ok(id)
+    }
+
+    /// Notes that a participant is a further picture of another one's page, whom the lists of participants
+    /// leave out.
+    ///
+    /// # Errors
+    /// `NotFound` for a participant who left.
+    pub fn set_pane(&mut self, who: ParticipantId) -> Result<()> {
+        self.find(who)?.is_pane = true;
+        self.tell_participants();
+        Ok(())
     }
 
     /// Changes a participant's view. A change that is not newer than their last one is dropped. `check`
@@ -221,9 +235,11 @@ impl Room {
     }
 
     fn tell_participants(&mut self) {
-        let list = self.participants();
-        for person in &list {
-            self.push(RoomEvent::Tell(person.id, Item::Participants { list: list.clone() }));
+        let mut list = self.participants();
+        let all: Vec<ParticipantId> = list.iter().map(|person| person.id).collect();
+        list.retain(|person| self.participants.get(&person.id).is_some_and(|member| !member.is_pane));
+        for id in all {
+            self.push(RoomEvent::Tell(id, Item::Participants { list: list.clone() }));
         }
     }
 
@@ -314,6 +330,20 @@ mod tests {
         let array = |who| room.view(who).unwrap().1.array.clone();
         assert_eq!([array(ada), array(bob)], ["rho", "mask"]);
         assert_eq!(room.first_view().array, "mask");
+    }
+
+    #[test]
+    fn further_pictures_of_a_page_are_not_listed() {
+        let mut room = room();
+        let ada = room.join("Ada", Role::Own).unwrap();
+        let pane = room.join("", Role::Own).unwrap();
+        room.set_pane(pane).unwrap();
+        let told = drain(&mut room).into_iter().rev().find_map(|event| match event {
+            RoomEvent::Tell(to, Item::Participants { list }) if to == ada => Some(list),
+            _ => None,
+        });
+        assert_eq!(told.unwrap().iter().map(|person| person.id).collect::<Vec<_>>(), [ada]);
+        assert_eq!(room.participants().len(), 2, "its view is kept up to date like others");
     }
 
     #[test]

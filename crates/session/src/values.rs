@@ -65,7 +65,7 @@ impl DrawnRange {
     pub fn of(view: &View) -> Self {
         let Some(transfer) = &view.transfer else { return Self::default() };
         // Opacity has no effect on slices and in projections of extreme values.
-        let is_by_opacity = view.mode == Mode::Composite && view.slices.is_empty();
+        let is_by_opacity = view.mode == Mode::Composite && view.slices.iter().all(|slice| slice.hidden);
         let is_clear =
             |point: Option<&[f64; 2]>| is_by_opacity && point.is_some_and(|[_, alpha]| *alpha <= 0.0);
         let hides = [is_clear(transfer.opacity.first()), is_clear(transfer.opacity.last())];

@@ -8,6 +8,7 @@ use crate::field::{
     ChoiceName, FieldChoice, FieldControl, FieldKeyword, FieldMember, FieldOption, FieldRecord, FieldType,
     FieldUnion, NumberRange, OptionForm, ViewField,
 };
+use crate::layout::MAX_GRID_SIDE;
 use crate::slice::MAX_SLICES;
 use crate::surface::MAX_SURFACES;
 use crate::transfer::MAX_OPACITY_POINTS;
@@ -167,7 +168,7 @@ pub const FIELDS: &[ViewField] = &[
             former: None,
             value_name: "AXIS=INDEX|AXIS=SHARE%",
             help: "Slice across an axis, at an index or at a share of the axis; may be given up to 16 times.",
-            more: "AXIS is x, y or z, or the name of the axis in the file. INDEX counts voxels of level 0 from 0. A slice is opaque, in the colors of the transfer function. Slices given here replace those of the view.",
+            more: "AXIS is x, y or z, or the name of the axis in the file. INDEX counts voxels of level 0 from 0. A slice is opaque, in the colors of the transfer function. Slices given here replace those of the view. An oblique slice is JSON as in a view, such as `{\"axis\":\"z\",\"at\":40,\"normal\":[0,1,1],\"point\":[10,10,40]}`.",
             form: OptionForm::Repeated,
         }),
         keyword: Some(FieldKeyword {
@@ -281,7 +282,103 @@ pub const FIELDS: &[ViewField] = &[
         keyword: None,
         control: FieldControl::None,
     },
+    ViewField {
+        name: "layout",
+        former: None,
+        field_type: FieldType::Nullable(&FieldType::Choice(&LAYOUT)),
+        help: "Arrangement of the pictures in the viewer; null: chosen by the viewer from the shape of the array. Pictures of `corridor render` do not depend on it.",
+        option: None,
+        keyword: None,
+        control: FieldControl::None,
+    },
+    ViewField {
+        name: "grid",
+        former: None,
+        field_type: FieldType::Nullable(&FieldType::Record(&GRID)),
+        help: "Several pictures of the data set in a grid in the viewer; null: one. Pictures of `corridor render` do not depend on it.",
+        option: None,
+        keyword: None,
+        control: FieldControl::None,
+    },
 ];
+
+const LAYOUT: FieldChoice = FieldChoice {
+    name: "Layout",
+    list: "LAYOUTS",
+    help: "Arrangement of the pictures in the viewer.",
+    names: &[
+        ChoiceName { name: "space", alias: None, help: "One three-dimensional picture." },
+        ChoiceName { name: "image", alias: None, help: "One plane, seen head on with parallel rays." },
+        ChoiceName {
+            name: "planes",
+            alias: None,
+            help: "Three orthogonal planes and a three-dimensional picture, linked by a crosshair.",
+        },
+    ],
+};
+
+const GRID: FieldRecord = FieldRecord {
+    name: "Grid",
+    help: "Grid of pictures of one data set; the first cell shows the view itself.",
+    members: &[
+        FieldMember {
+            name: "rows",
+            former: None,
+            field_type: FieldType::Index { last: Some(MAX_GRID_SIDE as u64) },
+            is_optional: false,
+            help: "Number of rows, from 1.",
+        },
+        FieldMember {
+            name: "columns",
+            former: None,
+            field_type: FieldType::Index { last: Some(MAX_GRID_SIDE as u64) },
+            is_optional: false,
+            help: "Number of columns, from 1.",
+        },
+        FieldMember {
+            name: "tied",
+            former: None,
+            field_type: FieldType::Flag,
+            is_optional: true,
+            help: "True (the default) if all cells have the camera of the view.",
+        },
+        FieldMember {
+            name: "cells",
+            former: None,
+            field_type: FieldType::List { of: &FieldType::Record(&CELL), least: 0, most: 8 },
+            is_optional: true,
+            help: "Differences of the cells after the first, row by row.",
+        },
+    ],
+};
+
+const CELL: FieldRecord = FieldRecord {
+    name: "Cell",
+    help: "Differences of one cell of a grid from the view.",
+    members: &[
+        FieldMember {
+            name: "array",
+            former: None,
+            field_type: FieldType::Text,
+            is_optional: true,
+            help: "Name of the array; as in the view if missing.",
+        },
+        FieldMember {
+            name: "time",
+            former: None,
+            field_type: FieldType::Index { last: None },
+            is_optional: true,
+            help: "Index on the time axis; as in the view if missing.",
+        },
+        FieldMember {
+            name: "at",
+            former: None,
+            field_type: FieldType::Indices,
+            is_optional: true,
+            help: "Index on axes that are neither space nor time, by name; as in the view where not named.",
+        },
+    ],
+};
 
 const CAMERA: FieldRecord = FieldRecord {
     name: "Camera",
@@ -471,14 +568,14 @@ const SURFACE: FieldRecord = FieldRecord {
 
 const SLICE: FieldRecord = FieldRecord {
     name: "Slice",
-    help: "Plane across an axis of the volume, opaque in the colors of the transfer function.",
+    help: "Plane through the volume, opaque in the colors of the transfer function: across an axis, or with `normal` in any direction.",
     members: &[
         FieldMember {
             name: "axis",
             former: None,
             field_type: FieldType::Choice(&SPACE_AXIS),
             is_optional: false,
-            help: "Axis that it lies across.",
+            help: "Axis that it lies across; of an oblique plane one that is roughly perpendicular, for older programs.",
         },
         FieldMember {
             name: "at",
@@ -486,6 +583,34 @@ const SLICE: FieldRecord = FieldRecord {
             field_type: FieldType::Number(NumberRange::ALL),
             is_optional: false,
             help: "Index on that axis at level 0; between whole numbers values are interpolated, except for labels.",
+        },
+        FieldMember {
+            name: "normal",
+            former: None,
+            field_type: FieldType::Point,
+            is_optional: true,
+            help: "Direction perpendicular to an oblique plane, world space, of any length; `axis` and `at` are then ignored.",
+        },
+        FieldMember {
+            name: "point",
+            former: None,
+            field_type: FieldType::Point,
+            is_optional: true,
+            help: "Point of an oblique plane, world space; needed with `normal`.",
+        },
+        FieldMember {
+            name: "nearest",
+            former: None,
+            field_type: FieldType::Flag,
+            is_optional: true,
+            help: "True if voxels are drawn as areas of one color; otherwise values are interpolated.",
+        },
+        FieldMember {
+            name: "hidden",
+            former: None,
+            field_type: FieldType::Flag,
+            is_optional: true,
+            help: "True if the plane is remembered but not drawn.",
         },
     ],
 };

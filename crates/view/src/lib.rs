@@ -5,6 +5,7 @@
 //! description of a data set and a sample of its values. It reads no data and never draws.
 
 mod choice;
+mod camera;
 mod color_by;
 mod field;
 mod fields;
@@ -12,6 +13,7 @@ mod first;
 mod kind;
 mod preset;
 mod scale;
+mod layout;
 mod schema;
 mod similar;
 mod slice;
@@ -22,6 +24,7 @@ mod view;
 mod written;
 
 pub use choice::TransferChoice;
+pub use camera::{Projection, ViewCamera};
 pub use color_by::ColorBy;
 pub use field::{
     ChoiceName, FieldChoice, FieldControl, FieldKeyword, FieldMember, FieldOption, FieldRecord, FieldType,
@@ -32,10 +35,11 @@ pub use first::COLOR_END;
 pub use kind::{DataHints, DataKind};
 pub use preset::{PRESETS, Preset, PresetRange, background_border, find_preset};
 pub use scale::{RangeScale, SYMLOG_SHARE, ValueScale};
+pub use layout::{MAX_GRID_SIDE, ViewCell, ViewGrid, ViewLayout};
 pub use schema::json_schema;
 pub use similar::similar;
 pub use slice::{MAX_SLICES, SpaceAxis, ViewSlice};
 pub use surface::{MAX_SURFACES, Mode, Surface};
 pub use transfer::{MAX_OPACITY_POINTS, Transfer};
-pub use view::{MAX_VIEW_BYTES, Projection, SCHEMA, View, ViewCamera, shows_all_layers, thick_sides};
+pub use view::{MAX_VIEW_BYTES, SCHEMA, View, shows_all_layers, thick_sides};
 pub use written::{ViewRequest, side, side_of_person};

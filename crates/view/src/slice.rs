@@ -4,8 +4,13 @@ use array::{ArrayInfo, Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::fields::MAX_WORLD;
+
 /// Maximum number of slices of a view.
 pub const MAX_SLICES: usize = 16;
+
+/// Smallest component of a normal that counts: squares of smaller ones are lost in rounding.
+const MIN_NORMAL: f64 = 1e-12;
 
 /// Axis of the volume that an array is drawn as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,16 +24,34 @@ pub enum SpaceAxis {
     Z,
 }
 
-/// Plane across one axis of the volume, opaque in the colors of the transfer function.
+/// Plane through the volume, opaque in the colors of the transfer function: across one axis, or, with
+/// `normal`, in any direction. `axis` and `at` are those of a similar plane for programs that do not know
+/// `normal`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ViewSlice {
     /// Axis perpendicular to the plane.
     pub axis: SpaceAxis,
     /// Index on that axis, at level 0; values are interpolated between whole numbers.
     pub at: f64,
+    /// Direction perpendicular to an oblique plane, world space, of any length; needs `point`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normal: Option<[f64; 3]>,
+    /// Point of an oblique plane, world space; needs `normal`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<[f64; 3]>,
+    /// True if voxels are drawn as areas of one color; false if values are interpolated.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub nearest: bool,
+    /// True if the plane is remembered but not drawn.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub hidden: bool,
     /// Fields of a later version: preserved but ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl SpaceAxis {
@@ -58,7 +81,13 @@ impl SpaceAxis {
 }
 
 impl ViewSlice {
-    /// Checks constraints beyond the types: number of slices, finite positions.
+    /// Returns normal and point of an oblique plane, world space; `None` for a plane across an axis.
+    #[must_use]
+    pub fn oblique(&self) -> Option<([f64; 3], [f64; 3])> {
+        self.normal.zip(self.point)
+    }
+
+    /// Checks constraints beyond the types: number of slices, finite positions, directions.
     ///
     /// # Errors
     /// `Invalid`, telling what is wrong.
@@ -67,9 +96,25 @@ impl ViewSlice {
             let found = slices.len();
             return Err(Error::invalid(format!("expected at most {MAX_SLICES} slices, found {found}")));
         }
-        match slices.iter().find(|s| !s.at.is_finite()) {
-            Some(bad) => Err(Error::invalid(format!("expected slices at finite places, found {}", bad.at))),
-            None => Ok(()),
+        if let Some(bad) = slices.iter().find(|s| !s.at.is_finite()) {
+            return Err(Error::invalid(format!("expected slices at finite places, found {}", bad.at)));
+        }
+        slices.iter().try_for_each(Self::check_direction)
+    }
+
+    fn check_direction(&self) -> Result<()> {
+        let is_legal = |v: &[f64; 3]| v.iter().all(|x| x.abs() <= MAX_WORLD);
+        match (self.normal, self.point) {
+            (None, None) => Ok(()),
+            (Some(normal), Some(point))
+                if is_legal(&normal) && is_legal(&point) && normal.iter().any(|x| x.abs() > MIN_NORMAL) =>
+            {
+                Ok(())
+            }
+            (Some(_), Some(_)) => Err(Error::invalid(format!(
+                "expected an oblique slice with a normal that is not zero, and coordinates within {MAX_WORLD:e}"
+            ))),
+            _ => Err(Error::invalid("expected `normal` and `point` of an oblique slice together, found one")),
         }
     }
 

@@ -9,9 +9,11 @@ use array::{ArrayInfo, AxisKind, Dataset, Error, MAX_AXES, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::camera::{Projection, ViewCamera};
 use crate::field::FieldType;
-use crate::fields::{FIELDS, MAX_FOV_RAD, MAX_WORLD, MIN_FOV_RAD};
+use crate::fields::FIELDS;
 use crate::first::first_array;
+use crate::layout::{ViewGrid, ViewLayout};
 use crate::transfer::Looks;
 use crate::validate::{check_fields, parse_fields};
 use crate::{ColorBy, Mode, SpaceAxis, Surface, Transfer, ViewSlice};
@@ -24,38 +26,6 @@ pub const MAX_VIEW_BYTES: usize = 64 << 10;
 const MAX_NAME_IN_VIEW_BYTES: usize = 4096;
 /// Background of a view that names none: a dark neutral gray, sRGB.
 const DEFAULT_BACKGROUND: [u8; 3] = [13, 14, 18];
-
-/// Projection of the scene.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Projection {
-    /// Perspective projection.
-    Perspective {
-        /// Vertical opening angle, radians, above 0 and below pi.
-        fov_y_rad: f64,
-    },
-    /// Orthographic projection.
-    Orthographic {
-        /// Height of the picture in world units.
-        height_world: f64,
-    },
-}
-
-/// Camera of a picture, in world space.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ViewCamera {
-    /// Position of the eye, `[x, y, z]`.
-    pub eye: [f64; 3],
-    /// Point that the camera looks at, `[x, y, z]`.
-    pub target: [f64; 3],
-    /// Approximate up direction in the picture, `[x, y, z]`, of any length.
-    pub up: [f64; 3],
-    /// Perspective or orthographic projection.
-    pub projection: Projection,
-    /// Fields of a later version: preserved but ignored.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
-}
 
 /// Complete description of a picture. With `None` for camera or transfer function the viewer chooses a
 /// default.
@@ -122,6 +92,12 @@ pub struct View {
     /// Background color, sRGB.
     #[serde(default = "default_background")]
     pub background: [u8; 3],
+    /// Arrangement of the pictures in a viewer; with `None` the viewer chooses. Pictures do not depend on it.
+    #[serde(default)]
+    pub layout: Option<ViewLayout>,
+    /// Several pictures in a grid; with `None` there is one. Pictures do not depend on it.
+    #[serde(default)]
+    pub grid: Option<ViewGrid>,
     /// Fields of a later version: preserved but ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -159,6 +135,8 @@ impl Default for View {
             stereo: None,
             clip: None,
             background: DEFAULT_BACKGROUND,
+            layout: None,
+            grid: None,
             other: Map::new(),
         }
     }
@@ -362,6 +340,7 @@ impl View {
         }
         Surface::check_all(&self.surfaces)?;
         ViewSlice::check_all(&self.slices)?;
+        self.grid.as_ref().map_or(Ok(()), ViewGrid::check)?;
         if let Some(clip) = &self.clip {
             check_clip(clip)?;
         }
@@ -421,31 +400,6 @@ pub(crate) fn indices(info: &ArrayInfo, time: u64, at: &BTreeMap<String, u64>) -
         Err(Error::invalid(format!("expected an index below {n} on axis `{}`, found {index}", axis.name)))
     });
     indices.collect()
-}
-
-impl ViewCamera {
-    fn check(&self) -> Result<()> {
-        let all = [self.eye, self.target, self.up];
-        if all.iter().flatten().any(|v| !v.is_finite() || v.abs() > MAX_WORLD) {
-            return Err(Error::invalid(format!(
-                "expected camera coordinates within {MAX_WORLD:e}, found {all:?}"
-            )));
-        }
-        if self.eye == self.target {
-            return Err(Error::invalid("expected a camera whose eye and target differ, found them the same"));
-        }
-        let fine = match self.projection {
-            Projection::Perspective { fov_y_rad } => fov_y_rad > MIN_FOV_RAD && fov_y_rad < MAX_FOV_RAD,
-            Projection::Orthographic { height_world } => height_world > 0.0 && height_world <= MAX_WORLD,
-        };
-        if fine {
-            return Ok(());
-        }
-        Err(Error::invalid(format!(
-            "expected an opening angle between {MIN_FOV_RAD} and {MAX_FOV_RAD}, or a height above 0, found {:?}",
-            self.projection
-        )))
-    }
 }
 
 /// Returns true if the voxels of two arrays lie at the same positions.
@@ -526,7 +480,8 @@ pub(crate) mod tests {
             "color_by": {"array": "temperature", "at": {"channel": 1}, "range": [270.0, 300.0], "map": "magma"},
             "surfaces": [{"value": 0.5, "color": [230, 190, 150], "opacity": 0.75}],
             "slices": [{"axis": "z", "at": 12.5}], "mode": "composite", "shading": true, "lighting": 0.5,
-            "grids": true, "stereo": 0.04, "clip": null, "background": [0, 0, 0]})
+            "grids": true, "stereo": 0.04, "clip": null, "background": [0, 0, 0],
+            "layout": "planes", "grid": {"rows": 2, "columns": 1, "tied": true, "cells": [{"time": 4}]}})
     }
 
     #[test]

@@ -181,7 +181,7 @@ fn list(field: &ViewField, written: &Value) -> Result<Value> {
 fn short(field: &ViewField, text: &str, number: usize) -> Result<Value> {
     match field.name {
         "surfaces" => surface(text, number),
-        "slices" => slice(text),
+        "slices" if !text.trim_start().starts_with('{') => slice(text),
         _ if text.trim_start().starts_with('{') => serde_json::from_str(text).map_err(|e| {
             Error::invalid(format!("expected `{}` in JSON as in a view, found `{text}`: {e}", field.name))
         }),
@@ -259,6 +259,10 @@ mod tests {
     fn slices_are_read_as_people_write_them() {
         for (written, read) in [
             (json!("z=40"), json!([{"axis": "z", "at": 40.0}])),
+            (
+                json!(r#"{"axis":"z","at":4,"normal":[0,1,2],"point":[3,4,5]}"#),
+                json!([{"axis": "z", "at": 4, "normal": [0, 1, 2], "point": [3, 4, 5]}]),
+            ),
             (json!("lat = 12.5"), json!([{"axis": "lat", "at": 12.5}])),
             (json!(["y=50%"]), json!([{"axis": "y", "at": "50%"}])),
             (json!({"lat": "50%"}), json!([{"axis": "lat", "at": "50%"}])),

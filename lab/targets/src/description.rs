@@ -58,7 +58,7 @@ fn plan_picture(dataset: &Dataset, view: &View) {
     let Ok(volume) = VolumeView::new(dataset, array, &position) else { return };
     let camera = Camera::framing(&volume.bounds(), Camera::DEFAULT_DIRECTION);
     camera.check().expect("the first camera of a volume is legal");
-    let slice = Slice { axis: SpaceAxis::Z, at: 0.0 };
+    let slice = Slice::across(SpaceAxis::Z, 0.0);
     let portions = [Portion::default(), Portion { clip: None, slices: Some(vec![slice]) }];
     for (forced, portion) in [None, Some(0)].into_iter().zip(&portions) {
         let Ok(wanted) = demand(&volume, &camera, SIZE, portion, forced, MEMORY_BYTES) else { continue };

@@ -22,7 +22,7 @@ import { nextTime } from "../session/playback.ts";
 import { ViewSync } from "../session/view-sync.ts";
 import { formatMarks, parseMarks, storedMarks, storeMarks, type MarkSettings } from "../ui/marks/settings.ts";
 import type { Camera, ColorBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
-import type { FromWorker } from "../worker/messages.ts";
+import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
 import { copyText } from "./clipboard.ts";
 import { ConnectionManager } from "./connection-manager.ts";
@@ -38,6 +38,8 @@ export interface ViewerOptions {
   readonly onChange: (state: State) => void;
   /** Paints the marks into a picture to save. */
   readonly paintMarks: PaintOver;
+  /** Handles a message on a further picture of the page. */
+  readonly onPane: (message: Extract<FromWorker, { kind: "pane" }>) => void;
 }
 
 export class Viewer implements Actions {
@@ -112,6 +114,11 @@ export class Viewer implements Actions {
     return this.#state;
   }
 
+  /** Sends a message to the worker, such as one on a further picture. */
+  readonly send = (message: ToWorker): void => {
+    this.#connection.send(message);
+  };
+
   setColormaps(colormaps: State["colormaps"]): void {
     this.#set({ colormaps });
   }
@@ -151,7 +158,9 @@ export class Viewer implements Actions {
     const time = Math.min(this.#viewSync.view.time, Math.max(0, steps - 1));
     // Camera and transfer function rarely suit another array; the node fills in new ones.
     const patch = { array: array.name, time, at: {}, level: null, camera: null, transfer: null };
-    const mode = isContinuous(array) ? this.#viewSync.view.mode : "composite";
+    // Without surfaces and slices, which are those of the old array, the mode `surfaces` would show nothing.
+    const { mode: before } = this.#viewSync.view;
+    const mode = isContinuous(array) && before !== "surfaces" ? before : "composite";
     this.change({ ...patch, color_by: this.#colorsOf(array), surfaces: [], slices: [], mode });
   };
 
@@ -295,6 +304,9 @@ export class Viewer implements Actions {
       case "statsFailed":
         // The editor works without a histogram.
         this.#statsRequests.failed();
+        return;
+      case "pane":
+        this.#options.onPane(message);
         return;
       case "silent":
         if (this.#state.connection.kind === "open")

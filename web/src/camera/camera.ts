@@ -150,3 +150,9 @@ export const AXIS_VIEWS: readonly { readonly name: string; readonly forward: Vec
   { name: "from +z", forward: [0, 0, -1], up: [0, 1, 0] },
   { name: "from −z", forward: [0, 0, 1], up: [0, 1, 0] },
 ];
+
+/** Direction and up of the node's first view of a volume: from the front, slightly right and above. */
+export const HOME: { readonly forward: Vec3; readonly up: Vec3 } = {
+  forward: [-0.45, 0.8, -0.4],
+  up: [0, 0, 1],
+};

@@ -11,6 +11,8 @@ export interface KeyTarget {
   size(): Size;
   move(camera: Camera): void;
   rest(): void;
+  /** Handles a key before the others, and returns whether it did: keys of the arrangement of pictures. */
+  handleKey?(key: string): boolean;
 }
 
 /** Lines of the help: keys and their effect. */
@@ -21,6 +23,11 @@ export const KEY_HELP: readonly (readonly [keys: readonly string[], does: string
   [["R"], "Reset the camera"],
   [["1", "…", "6"], "Look along an axis: ±x, ±y, ±z"],
   [["O"], "Orthographic or perspective"],
+  [["V"], "Three-dimensional picture"],
+  [["I"], "Image: one plane seen head on; arrows pan"],
+  [["M"], "Three planes and the volume"],
+  [["G"], "Grid of linked pictures: next size"],
+  [["Page ↑", "Page ↓"], "Next, previous slice"],
   [["Space"], "Play or pause time"],
   [[",", "."], "One time step back, forward"],
   [["P"], "Show or hide the panel"],
@@ -69,14 +76,16 @@ export function listenToKeys(target: KeyTarget, stepTime: (by: number) => void):
     if (!(focused instanceof Element)) return;
     const control = KINDS.find(([selector]) => focused.closest(selector))?.[1] ?? "none";
     if (usesKey(control, key)) return;
-    const moved = movedCamera(target, event);
-    if (moved) {
-      target.move(moved);
+    const isHandled = target.handleKey?.(key) === true;
+    const moved = isHandled ? null : movedCamera(target, event);
+    if (moved) target.move(moved);
+    else if (!isHandled && !command(target.actions, key, stepTime)) return;
+    if (moved || isHandled) {
       clearTimeout(timer);
       timer = setTimeout(() => {
         target.rest();
       }, REST_MILLIS);
-    } else if (!command(target.actions, key, stepTime)) return;
+    }
     event.preventDefault();
   });
 }

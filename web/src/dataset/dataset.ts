@@ -51,6 +51,8 @@ export interface ArrayInfo {
   readonly fileLevels: readonly Level[];
   /** True for a field of an adaptive mesh, whose grids can be drawn. */
   readonly hasGrids: boolean;
+  /** True if the file names arrays with the coordinates of its elements. */
+  readonly hasCoordinates?: boolean;
   readonly worldUnits: string;
   readonly notes: readonly string[];
   /** Names and colors of labels and channels. */
@@ -214,6 +216,7 @@ function parseArray(value: Json, number: number): ArrayInfo {
     fileLevels: levels,
     worldUnits: textOr(value.world_units, ""),
     hasGrids: typeof attributes.grids === "string",
+    hasCoordinates: attributes.coordinates !== undefined,
     notes: texts(value.notes),
     legend: parseLegend(attributes),
   };

@@ -69,7 +69,8 @@ function extent(map: Affine, counts: readonly number[]): Vec3 {
   return [along(0), along(1), along(2)];
 }
 
-function apply(map: Affine, p: Vec3): Vec3 {
+/** Returns the place in the world of a position in voxels `[x, y, z]`. */
+export function apply(map: Affine, p: Vec3): Vec3 {
   const row = (i: number) => {
     const [a = 0, b = 0, c = 0, d = 0] = map[i] ?? [];
     return a * p[0] + b * p[1] + c * p[2] + d;

@@ -89,7 +89,9 @@ export type Note =
   | { readonly kind: "view"; readonly seq: number; readonly view: JsonObject; readonly moving: boolean }
   | { readonly kind: "resize"; readonly width: number; readonly height: number }
   | { readonly kind: "shown"; readonly frame: number }
-  | { readonly kind: "still" };
+  | { readonly kind: "still" }
+  /** The participant is a further picture of a page. */
+  | { readonly kind: "pane" };
 
 /** Parameters of `join`. */
 export interface Join {

@@ -4,6 +4,7 @@ import type { Actions, Component, State } from "../app/state.ts";
 import { spaceShape } from "../dataset/dataset.ts";
 import { SPACE_AXES, type Slice, type SpaceAxis } from "../view/schema.ts";
 import { checkbox, el, setText } from "./dom.ts";
+import { obliqueRow } from "./layout/oblique.ts";
 
 interface Row {
   readonly element: HTMLElement;
@@ -17,8 +18,12 @@ export function sliceControl(actions: Actions): Component {
     actions.change({ slices }, isMoving);
   };
   const rows = SPACE_AXES.map((axis) => row(axis, () => slices, change, actions.rest));
-  const element = el("section", { class: "group" }, el("h2", {}, "Slices"), ...rows.map((r) => r.element));
-  const update = ({ view, array }: State) => {
+  const oblique = obliqueRow(actions);
+  const elements = [...rows.map((r) => r.element), oblique.element];
+  const element = el("section", { class: "group" }, el("h2", {}, "Slices"), ...elements);
+  const update = (state: State) => {
+    const { view, array } = state;
+    oblique.update(state);
     ({ slices } = view);
     const shape = array ? spaceShape(array) : [1, 1, 1];
     rows.forEach((r, axis) => {
@@ -37,7 +42,7 @@ function row(
 ): Row {
   let middle = 0;
   const tick = checkbox(axis, (isOn) => {
-    const others = now().filter((slice) => slice.axis !== axis);
+    const others = now().filter((slice) => slice.axis !== axis || slice.normal !== undefined);
     change(isOn ? [...others, { axis, at: middle }] : others, false);
   });
   tick.element.querySelector("input")?.setAttribute("aria-label", `Slice across ${axis}`);
@@ -54,7 +59,7 @@ function row(
   slider.addEventListener("change", rest);
   const element = el("div", { class: "slice-row" }, tick.element, slider, place);
   const update = (slices: readonly Slice[], size: number) => {
-    const slice = slices.find((s) => s.axis === axis);
+    const slice = slices.find((s) => s.axis === axis && s.normal === undefined);
     middle = Math.floor((size - 1) / 2);
     element.hidden = size < 2;
     tick.set(slice !== undefined);
@@ -71,6 +76,6 @@ function row(
 
 /** Returns the slices with the first one across an axis moved. */
 export function moved(slices: readonly Slice[], axis: SpaceAxis, at: number): readonly Slice[] {
-  const first = slices.findIndex((slice) => slice.axis === axis);
+  const first = slices.findIndex((slice) => slice.axis === axis && slice.normal === undefined);
   return slices.map((slice, i) => (i === first ? { ...slice, at } : slice));
 }

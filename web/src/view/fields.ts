@@ -88,6 +88,14 @@ export interface Slice {
   readonly axis: SpaceAxis;
   /** Index on that axis at level 0; between whole numbers values are interpolated, except for labels. */
   readonly at: number;
+  /** Direction perpendicular to an oblique plane. */
+  readonly normal?: Vec3;
+  /** Point of an oblique plane, world space; needed with `normal`. */
+  readonly point?: Vec3;
+  /** True if voxels are drawn as areas of one color; otherwise values are interpolated. */
+  readonly nearest?: boolean;
+  /** True if the plane is remembered but not drawn. */
+  readonly hidden?: boolean;
 }
 
 /**
@@ -98,6 +106,25 @@ export interface Slice {
  */
 export const MODES = ["composite","surfaces","maximum","minimum"] as const;
 export type Mode = (typeof MODES)[number];
+
+/** Arrangement */
+export const LAYOUTS = ["space","image","planes"] as const;
+export type Layout = (typeof LAYOUTS)[number];
+
+/** Differences of one cell of a grid from the view. May carry members of a newer schema. */
+export interface Cell {
+  readonly array?: string;
+  readonly time?: number;
+  readonly at?: Readonly<Record<string, number>>;
+}
+
+/** Grid */
+export interface Grid {
+  readonly rows: number;
+  readonly columns: number;
+  readonly tied?: boolean;
+  readonly cells?: readonly Cell[];
+}
 
 /** Fields of a view; see docs/view.md. */
 export interface ViewFields {
@@ -147,6 +174,8 @@ export interface ViewFields {
   readonly clip: readonly [low: Vec3, high: Vec3] | null;
   /** Background, sRGB. */
   readonly background: Vec3;
+  readonly layout: Layout | null;
+  readonly grid: Grid | null;
 }
 
 /** Values of a field of a simple type; null is also allowed if `isNullable`. */
@@ -192,6 +221,8 @@ export const MAX_OPACITY_POINTS = 256;
 export const MAX_SURFACES = 20;
 /** Maximum number of slices. */
 export const MAX_SLICES = 16;
+/** Maximum number of rows and of columns of a grid. */
+export const MAX_GRID_SIDE = 3;
 /** Maximum distance of the eyes, as a fraction of their distance to the camera's target. */
 export const MAX_PARALLAX = 0.5;
 /** Maximum number of named positions in `at`. */
@@ -215,6 +246,8 @@ export const DEFAULTS: ViewFields = {
   stereo: null,
   clip: null,
   background: [13,14,18],
+  layout: null,
+  grid: null,
 };
 
 /** Former names of fields, which are still read. */
@@ -233,6 +266,7 @@ export const SIMPLE_FIELDS = {
   grids: { kind: "flag", isNullable: false },
   stereo: { kind: "number", low: 0.0, high: 0.5, isAboveLow: true, isBelowHigh: false, isNullable: true },
   background: { kind: "color", isNullable: false },
+  layout: { kind: "choice", names: LAYOUTS, isNullable: true },
 } satisfies Readonly<Record<string, SimpleField>>;
 
 /** Controls that are made from this list. */

@@ -5,6 +5,7 @@ import { isArray, isCount, isFinite, isObject, type Json, type JsonObject } from
 import {
   DEFAULTS,
   FORMER_NAMES,
+  MAX_GRID_SIDE,
   MAX_OPACITY_POINTS,
   MAX_POSITIONS,
   MAX_SLICES,
@@ -14,7 +15,9 @@ import {
   SPACE_AXES,
   VALUE_SCALES,
   type Camera,
+  type Cell,
   type ColorBy,
+  type Grid,
   type OpacityPoint,
   type Projection,
   type SimpleField,
@@ -45,6 +48,7 @@ const READERS: Readonly<Record<Exclude<FieldName, SimpleName>, FieldReader>> = {
   surfaces: readSurfaces,
   slices: readSlices,
   clip: (value) => (value === null ? null : readClip(value)),
+  grid: (value) => (value === null ? null : readGrid(value)),
 };
 
 export function parseView(value: Json): ParsedView {
@@ -219,9 +223,37 @@ function readSlices(value: Json): readonly Slice[] | undefined {
 
 function readSlice(json: Json): Slice | undefined {
   if (!isObject(json)) return undefined;
-  const { at } = json;
+  const { at, normal = null, point = null, nearest = false, hidden = false } = json;
   const axis = SPACE_AXES.find((name) => name === json.axis);
-  return axis !== undefined && isFinite(at) ? { ...json, axis, at } : undefined;
+  if (axis === undefined || !isFinite(at) || typeof nearest !== "boolean" || typeof hidden !== "boolean")
+    return undefined;
+  if (normal === null && point === null) return { ...json, axis, at };
+  const [across, through] = [readVec3(normal), readVec3(point)];
+  return across && through && Math.hypot(...across) > 0
+    ? { ...json, axis, at, normal: across, point: through }
+    : undefined;
+}
+
+function readGrid(json: Json): Grid | undefined {
+  if (!isObject(json)) return undefined;
+  const { rows, columns, tied = true, cells = [] } = json;
+  const isSide = (value: Json | undefined): value is number =>
+    isCount(value) && value >= 1 && value <= MAX_GRID_SIDE;
+  if (!isSide(rows) || !isSide(columns) || typeof tied !== "boolean" || !isArray(cells)) return undefined;
+  const read = cells.map(readCell).filter((cell) => cell !== undefined);
+  const isLegal = read.length === cells.length && read.length < MAX_GRID_SIDE ** 2;
+  return isLegal ? { ...json, rows, columns, tied, cells: read } : undefined;
+}
+
+function readCell(json: Json): Cell | undefined {
+  if (!isObject(json)) return undefined;
+  const { array, time, at: positions } = json;
+  const at = positions === undefined ? undefined : readPositions(positions);
+  const isLegal =
+    (array === undefined || typeof array === "string") &&
+    (time === undefined || isCount(time)) &&
+    (positions === undefined || at !== undefined);
+  return isLegal ? json : undefined;
 }
 
 function readClip(value: Json): readonly [Vec3, Vec3] | undefined {

@@ -47,6 +47,8 @@ const DOCUMENTED: Json = {
   stereo: 0.04,
   clip: null,
   background: [0, 0, 0],
+  layout: "planes",
+  grid: { rows: 1, columns: 2, tied: true, cells: [{ time: 4 }] },
 };
 
 describe("parse", () => {
@@ -171,7 +173,7 @@ describe("fragment", () => {
       camera: view.camera && { ...view.camera, eye: [1 / 3, 2 / 3, 1e9 / 7] },
     });
     expect(text).toMatch(/^[A-Za-z0-9_-]+$/);
-    expect(text.length).toBeLessThan(720);
+    expect(text.length).toBeLessThan(820);
     expect(formatView(EMPTY_VIEW).length).toBeLessThan(20);
   });
 

@@ -18,6 +18,7 @@ import {
 } from "../wire/limits.ts";
 import { describeParameters, statsParameters } from "../wire/operations.ts";
 import { FrameDecoder } from "./decoder.ts";
+import { PaneJoins } from "./pane-joins.ts";
 import { connectionFailureReason } from "./connection-failure.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 
@@ -41,6 +42,7 @@ const NORMAL = { tier: 2, weight: 0 };
 
 type OperationPurpose =
   | { readonly kind: "join" }
+  | { readonly kind: "pane" }
   | { readonly kind: "describe" }
   | { readonly kind: "servers" }
   | { readonly kind: "interpret" }
@@ -57,6 +59,7 @@ export class Connection {
   readonly #greetingTimer: ReturnType<typeof setTimeout>;
   readonly #watchTimer: ReturnType<typeof setInterval>;
   readonly #notes = new NoteQueue();
+  readonly #panes: PaneJoins;
   #flushTimer: ReturnType<typeof setTimeout> | undefined;
   #joinOp = 0;
   #describeOp = 0;
@@ -82,6 +85,16 @@ export class Connection {
       failed: (frame, reason) => {
         this.#decodeFailed(frame, reason);
       },
+    });
+    this.#panes = new PaneJoins({
+      request: (pane) => this.#request("join", encodeJson({ ...pane }), INTERACTIVE, { kind: "pane" }),
+      cancel: (op) => {
+        this.#client.cancel(op);
+      },
+      flush: () => {
+        this.#flush();
+      },
+      post,
     });
     this.#client = new WireClient({ token, program: PROGRAM });
     this.#requestDescription();
@@ -117,6 +130,25 @@ export class Connection {
     this.#flush();
   }
 
+  /** Joins the session once more, for a further picture. */
+  openPane(pane: number, join: Join): void {
+    if (this.#hasEnded) return;
+    this.#panes.open(pane, join);
+    this.#flush();
+  }
+
+  paneNote(pane: number, note: Note): void {
+    if (this.#hasEnded) return;
+    this.#panes.note(pane, note);
+    this.#flush();
+  }
+
+  closePane(pane: number): void {
+    if (this.#hasEnded) return;
+    this.#panes.close(pane);
+    this.#flush();
+  }
+
   /** Requests statistics. An older request is cancelled; the new one waits until it has ended, and replaces one that waits. */
   stats(request: StatsRequest): void {
     if (this.#hasEnded) return;
@@ -140,6 +172,7 @@ export class Connection {
 
   #stop(): void {
     this.#hasEnded = true;
+    this.#panes.closeAll();
     clearTimeout(this.#greetingTimer);
     clearInterval(this.#watchTimer);
     clearTimeout(this.#flushTimer);
@@ -199,10 +232,11 @@ export class Connection {
 
   /** Takes a waiting note as a frame. */
   #takeNote(): Uint8Array<ArrayBuffer> | null {
-    const note = this.#notes.take();
-    if (!note) return null;
+    const own = this.#notes.take();
+    const waiting = own ? { op: this.#joinOp, note: own } : this.#panes.takeNote();
+    if (!waiting) return null;
     try {
-      this.#client.note(this.#joinOp, encodeJson(note));
+      this.#client.note(waiting.op, encodeJson(waiting.note));
     } catch (error) {
       this.#post({ kind: "message", severity: "warning", text: describeThrown(error) });
     }
@@ -278,6 +312,7 @@ export class Connection {
     if (purpose?.kind === "describe") this.#describe(body.length > 0 ? body : bulk);
     if (purpose?.kind === "stats") this.#stats(purpose.id, body);
     if (purpose?.kind === "servers") this.#post({ kind: "servers", servers: parseServers(body) });
+    if (purpose?.kind === "pane") this.#panes.item(op, body, bulk);
     if (purpose?.kind !== "join") return;
     const item = parseItem(body);
     if (item.kind === "changed") this.#requestDescription();
@@ -313,6 +348,7 @@ export class Connection {
     }
     if (purpose?.kind === "interpret" && error)
       this.#post({ kind: "message", severity: "warning", text: describeError(error) });
+    if (purpose?.kind === "pane") this.#panes.ended(event.op, error);
     if (purpose?.kind === "describe" && error) this.#refuse(error);
     if (purpose?.kind !== "join") return;
     if (error) this.#refuse(error);

@@ -19,6 +19,15 @@ export function messageHandler(post: Post): (message: ToWorker) => void {
       case "note":
         connection?.note(message.note);
         return;
+      case "openPane":
+        connection?.openPane(message.pane, message.join);
+        return;
+      case "paneNote":
+        connection?.paneNote(message.pane, message.note);
+        return;
+      case "closePane":
+        connection?.closePane(message.pane);
+        return;
       case "interpret":
         connection?.interpret(message.meaning);
         return;

@@ -8,6 +8,7 @@ import type {
   Join,
   Note,
   Participant,
+  SessionItem,
   Severity,
   Fidelity,
   ValuesNote,
@@ -18,6 +19,10 @@ import type { BlockPlace, Range } from "../wire/operations.ts";
 export type ToWorker =
   | { readonly kind: "connect"; readonly url: string; readonly token: string; readonly join: Join }
   | { readonly kind: "note"; readonly note: Note }
+  /** Further pictures of the page, by number. */
+  | { readonly kind: "openPane"; readonly pane: number; readonly join: Join }
+  | { readonly kind: "paneNote"; readonly pane: number; readonly note: Note }
+  | { readonly kind: "closePane"; readonly pane: number }
   /** Sets the meaning of the file's values for all participants; null: as in the file. */
   | { readonly kind: "interpret"; readonly meaning: SelectableMeaning | null }
   /** A newer request replaces the older one, which is cancelled. */
@@ -29,7 +34,15 @@ export type ToWorker =
       readonly ranges: readonly Range[];
     };
 
+/** Message on a further picture. */
+export type PaneItem =
+  | Extract<SessionItem, { kind: "joined" | "view" | "truth" | "message" }>
+  | { readonly kind: "frame"; readonly frame: FrameInfo; readonly bitmap: ImageBitmap }
+  /** The picture is not drawn any more; the others are. */
+  | { readonly kind: "ended"; readonly reason: string };
+
 export type FromWorker =
+  | { readonly kind: "pane"; readonly pane: number; readonly item: PaneItem }
   | { readonly kind: "joined"; readonly you: number; readonly role: string; readonly view: Json }
   | { readonly kind: "dataset"; readonly dataset: Dataset }
   /** Arrays drawn on other axes than those of the data set. */

@@ -20,7 +20,7 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
         opacity: Vec::new(),
     };
     // In pictures of surfaces and slices alone, only slices have the colors of the transfer function.
-    let has_colors = view.mode != Mode::Surfaces || !view.slices.is_empty();
+    let has_colors = view.mode != Mode::Surfaces || view.slices.iter().any(|slice| !slice.hidden);
     let transfer = view.transfer.as_ref().filter(|_| has_colors);
     let transfer = transfer.map(|transfer| TransferFunction {
         reversed: transfer.reversed,

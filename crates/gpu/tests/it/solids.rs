@@ -17,7 +17,7 @@ fn surfaces(list: &[(f64, f32)]) -> Vec<Isosurface> {
 }
 
 fn slices(list: &[(SpaceAxis, f64)]) -> Vec<Slice> {
-    list.iter().map(|&(axis, at)| Slice { axis, at }).collect()
+    list.iter().map(|&(axis, at)| Slice::across(axis, at)).collect()
 }
 
 /// A smooth field, so that rays rarely just touch a surface.

@@ -15,8 +15,9 @@ use crate::cpu::samples::lookup::PlaceValues;
 use crate::cpu::samples::shading::Shading;
 use crate::isosurface::hits::Hit;
 use crate::scene::fidelity::ShownSamples;
+use crate::scene::volume::xyz;
 use crate::simd::{LANES, Simd, SimdStep};
-use crate::{Scene, Slice};
+use crate::{ObliquePlane, Scene, Slice};
 
 /// Nearest slice of each ray.
 pub(crate) type SliceHits = [Option<Hit>; LANES];
@@ -43,7 +44,7 @@ impl Slices {
 struct PlaneHits {
     /// Distances in steps of the ray.
     steps: LaneValues,
-    /// Positions in volume space.
+    /// Positions in volume space at which values are looked up.
     at: [DVec3; LANES],
     /// One bit per ray that meets it, before any other slice.
     rays: u32,
@@ -54,24 +55,37 @@ impl PlaneHits {
         self.rays >> lane & 1 != 0
     }
 
-    fn new(rays: &PacketRays, slice: Slice, slice_hits: &SliceHits) -> Self {
+    fn new(rays: &PacketRays, slice: Slice, last: DVec3, slice_hits: &SliceHits) -> Self {
         let axis = slice.axis.index();
         let mut plane_hits = Self { steps: [0.0; LANES], at: [DVec3::ZERO; LANES], rays: 0 };
         for (lane, slice_hit) in slice_hits.iter().enumerate() {
-            if rays.step[axis][lane] == 0.0 {
-                continue;
-            }
-            let steps = (slice.at - rays.origin[axis][lane]) * rays.inverse[axis][lane];
+            let Some(steps) = steps_to(rays, lane, &slice) else { continue };
             let is_first = slice_hit.is_none_or(|slice_hit| steps < slice_hit.at);
             if rays.reach[0][lane] < rays.reach[1][lane] && rays.owns(lane, steps) && is_first {
                 plane_hits.rays |= 1 << lane;
                 plane_hits.steps[lane] = steps;
-                plane_hits.at[lane] = rays.at(lane, steps);
-                plane_hits.at[lane][axis] = slice.at;
+                let mut point = rays.at(lane, steps);
+                if slice.oblique.is_none() {
+                    point[axis] = slice.at;
+                }
+                plane_hits.at[lane] = slice.looked_up_at(point, last);
             }
         }
         plane_hits
     }
+}
+
+/// Returns the distance of a slice along a ray, in its steps; `None` if they are parallel.
+#[inline(always)]
+fn steps_to(rays: &PacketRays, lane: usize, slice: &Slice) -> Option<f64> {
+    if let Some(ObliquePlane { normal, offset }) = slice.oblique {
+        let dot = |parts: &[LaneValues; 3]| (0..3).map(|a| normal[a] * parts[a][lane]).sum::<f64>();
+        let closing = dot(&rays.step);
+        return (closing != 0.0).then(|| (offset - dot(&rays.origin)) / closing);
+    }
+    let axis = slice.axis.index();
+    let is_parallel = rays.step[axis][lane] == 0.0;
+    (!is_parallel).then(|| (slice.at - rays.origin[axis][lane]) * rays.inverse[axis][lane])
 }
 
 /// Finds the slices of sixteen rays.
@@ -90,8 +104,9 @@ impl<S: Simd, T: Voxel> SimdStep<S> for IntersectSlices<'_, '_, T> {
     fn run(self, simd: S) -> SliceHits {
         let Self { context, slices, rays, shading, shown } = self;
         let mut slice_hits = [None; LANES];
+        let last = xyz(context.scene.view.levels[0].shape) - 1.0;
         for &slice in &slices.slices {
-            let plane_hits = PlaneHits::new(rays, slice, &slice_hits);
+            let plane_hits = PlaneHits::new(rays, slice, last, &slice_hits);
             let mut values = PlaceValues::NONE;
             let count = |region: &UniformRegion, rays: u32| {
                 if slices.are_alone {

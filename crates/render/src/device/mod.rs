@@ -250,12 +250,17 @@ pub struct PreparedLight {
 /// Prepares a scene that is to be drawn from `blocks`.
 ///
 /// # Errors
-/// The errors of [`crate::cast`]; `Unsupported` for a scene with boxes as lines, or in the colors of
-/// another array.
+/// The errors of [`crate::cast`]; `Unsupported` for a scene with boxes as lines, in the colors of
+/// another array, or with slices that are oblique or not interpolated.
 pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
     scene.check()?;
     if !scene.wires.is_empty() {
         return Err(Error::unsupported("expected a scene without boxes as lines"));
+    }
+    if scene.slices.iter().any(|slice| slice.oblique.is_some() || slice.nearest) {
+        return Err(Error::unsupported(
+            "expected slices across axes with interpolated values for a graphics processor, found others",
+        ));
     }
     if scene.color_by.is_some() {
         return Err(Error::unsupported(

@@ -233,10 +233,15 @@ impl<V: ReferenceVoxels> ReferenceRay<'_, '_, V> {
     /// Returns the hits of the ray on slices.
     fn sheets(&self) -> Vec<PlacedColor> {
         let slices = self.caster.scene.slices.iter().map(|slice| {
-            let axis = slice.axis.index();
-            let (first, second) = (self.place(0.0)[axis], self.place(1.0)[axis]);
-            let at = (slice.at - first) / (second - first);
-            (at, self.value_at(at))
+            let (normal, offset) = slice.plane();
+            let (first, second) = (normal.dot(self.place(0.0)), normal.dot(self.place(1.0)));
+            let at = (offset - first) / (second - first);
+            if !slice.nearest {
+                return (at, self.value_at(at));
+            }
+            let [z, y, x] = self.caster.voxels.shape().map(|n| n as f64);
+            let voxel = (self.place(at) + 0.5).floor().clamp(DVec3::ZERO, DVec3::new(x, y, z) - 1.0);
+            (at, self.caster.trilinear(voxel))
         });
         let colored = slices.filter(|(at, _)| at.is_finite()).map(|at| {
             let [r, g, b] = self.caster.scene.transfer.color_at(at.1).map(f64::from);

@@ -34,7 +34,7 @@ impl Frustum {
             high = high.min(clip_high + CLIP_SLACK);
         }
         if let Some([first, others @ ..]) = portion.slices.as_deref()
-            && others.iter().all(|slice| slice.axis == first.axis)
+            && others.iter().chain([first]).all(|slice| slice.axis == first.axis && slice.oblique.is_none())
         {
             let axis = first.axis.index();
             let (least, most) =
@@ -64,11 +64,8 @@ impl Frustum {
     ) -> Option<(DVec3, DVec3)> {
         let low = (level.block_box(from).0 - level.voxel_size()).max(self.low);
         let high = level.block_box(to.map(|n| n - 1)).1.min(self.high);
-        let is_cut = |slice: &Slice| {
-            let axis = slice.axis.index();
-            low[axis] <= slice.at && slice.at <= high[axis]
-        };
-        let is_shown = self.slices.as_ref().is_none_or(|slices| slices.iter().any(is_cut));
+        let is_shown =
+            self.slices.as_ref().is_none_or(|slices| slices.iter().any(|slice| slice.cuts(low, high)));
         let is_in_sight = || self.frusta.iter().any(|frustum| frustum.may_see(low, high));
         (is_shown && low.cmple(high).all() && is_in_sight()).then_some((low, high))
     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use array::{Dataset, Meaning, Result, ValueSample};
 use render::{
-    Bounds, Camera, ColorByArray, ImageSize, Isosurface, OpacityPoint, Portion, Slice, TransferFunction,
-    VolumeView, first_camera, stereo,
+    Bounds, Camera, ColorByArray, ImageSize, Isosurface, ObliquePlane, OpacityPoint, Portion, Slice,
+    TransferFunction, VolumeView, first_camera, stereo,
 };
 use session::PictureSize;
-use view::{ColorBy, Transfer, View};
+use view::{ColorBy, Transfer, View, ViewSlice};
 
 /// Returns the volume that a view shows.
 ///
@@ -107,14 +107,22 @@ pub(crate) fn surfaces_of(view: &View) -> Vec<Isosurface> {
     view.surfaces.iter().map(surface).collect()
 }
 
-/// Returns the slices of a view.
-pub(crate) fn slices_of(view: &View) -> Vec<Slice> {
-    view.slices.iter().map(|slice| Slice { axis: slice.axis, at: slice.at }).collect()
+/// Returns the slices of a view that are drawn.
+pub(crate) fn slices_of(view: &View, volume: &VolumeView) -> Vec<Slice> {
+    let slice = |slice: &ViewSlice| {
+        // A plane that has no direction in the volume is not drawn.
+        let oblique = match slice.oblique() {
+            Some((normal, point)) => Some(ObliquePlane::in_volume(volume, normal, point)?),
+            None => None,
+        };
+        Some(Slice { axis: slice.axis, at: slice.at, oblique, nearest: slice.nearest })
+    };
+    view.slices.iter().filter(|slice| !slice.hidden).filter_map(slice).collect()
 }
 
 /// Returns the part of the volume that a view shows.
 pub(crate) fn portion_of(view: &View, volume: &VolumeView) -> Portion {
-    Portion::of(clip_of(view, volume), view.mode, &surfaces_of(view), slices_of(view))
+    Portion::of(clip_of(view, volume), view.mode, &surfaces_of(view), slices_of(view, volume))
 }
 
 /// Returns the clip box in world space; the view has fractions of the box around the volume.

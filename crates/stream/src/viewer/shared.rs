@@ -227,6 +227,11 @@ impl SharedState {
             Ok(ParticipantNote::Still) => {
                 room_state.with_viewer(from, |s| s.change(|w| w.wants_still = true))
             }
+            Ok(ParticipantNote::Pane) => {
+                if let Err(error) = room_state.room.set_pane(from) {
+                    room_state.room.tell(from, Severity::Warning, error.to_string());
+                }
+            }
             Err(error) => room_state.room.tell(from, Severity::Warning, error.to_string()),
         }
         room_state.deliver();

@@ -227,7 +227,7 @@ impl ViewPlan {
             transfer: transfer_of(view.transfer.as_ref().unwrap_or(&any_transfer()))?,
             color_by,
             surfaces: surfaces_of(view),
-            slices: slices_of(view),
+            slices: slices_of(view, &self.subscription.volume.view),
             wires: Arc::default(),
             mode: view.mode,
             is_lit: self.is_shaded(view)?,

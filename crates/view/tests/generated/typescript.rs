@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use corridor_view::{
-    FIELDS, FieldControl, FieldMember, FieldType, FieldUnion, MAX_OPACITY_POINTS, MAX_PARALLAX, MAX_SLICES,
-    MAX_SURFACES, NumberRange, SCHEMA, View, ViewField,
+    FIELDS, FieldControl, FieldMember, FieldType, FieldUnion, MAX_GRID_SIDE, MAX_OPACITY_POINTS,
+    MAX_PARALLAX, MAX_SLICES, MAX_SURFACES, NumberRange, SCHEMA, View, ViewField,
 };
 use serde_json::{Value, json};
 
@@ -60,6 +60,9 @@ export type FieldControl =
 
 ";
 
+/// Types whose missing members are filled in by `parse.ts`.
+const FILLED_IN: [&str; 1] = ["ColorBy"];
+
 pub(crate) fn text() -> String {
     let mut text = HEAD.to_owned();
     for named in named_types() {
@@ -90,10 +93,10 @@ fn put_type(text: &mut String, named: NamedType) {
             put_comment(text, "", &format!("{} May carry members of a newer schema.", record.help));
             put(text, &format!("export interface {} {{", record.name));
             for FieldMember { name, field_type, help, is_optional, .. } in record.members {
-                // Other optional members are filled in by the page's parser.
-                let may_lack = *is_optional && matches!(field_type, FieldType::Flag | FieldType::Choice(_));
-                let name = if may_lack { format!("{name}?") } else { (*name).to_owned() };
-                put_member(text, &name, field_type, help);
+                let is_filled_in = FILLED_IN.contains(&record.name)
+                    && !matches!(field_type, FieldType::Flag | FieldType::Choice(_));
+                let mark = if *is_optional && !is_filled_in { "?" } else { "" };
+                put_member(text, &format!("{name}{mark}"), field_type, help);
             }
             text.push_str("}\n\n");
         }
@@ -142,6 +145,7 @@ fn put_constants(text: &mut String) {
         ),
         ("Maximum number of isosurfaces.", "MAX_SURFACES", json!(MAX_SURFACES)),
         ("Maximum number of slices.", "MAX_SLICES", json!(MAX_SLICES)),
+        ("Maximum number of rows and of columns of a grid.", "MAX_GRID_SIDE", json!(MAX_GRID_SIDE)),
         (
             "Maximum distance of the eyes, as a fraction of their distance to the camera's target.",
             "MAX_PARALLAX",

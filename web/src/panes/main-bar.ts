@@ -1,0 +1,74 @@
+//! Row above the first picture: what it shows where there are several, and the axis of an image of a volume.
+
+import type { Actions, State } from "../app/state.ts";
+import { crosshairOf, isHidden, withShown } from "../layout/crosshair.ts";
+import type { Layouts } from "../layout/layouts.ts";
+import { lastVoxel, planeName, type AxisNumber } from "../layout/space.ts";
+import { checkbox, el, setText, textButton } from "../ui/dom.ts";
+import { cellBar } from "./cell-bar.ts";
+import { isVolume } from "./pane-views.ts";
+
+export interface MainBar {
+  readonly element: HTMLElement;
+  update(state: State): void;
+}
+
+export function mainBar(actions: Actions, layouts: Layouts): MainBar {
+  const name = el("span", { class: "pane-name" });
+  let slices: State["view"]["slices"] = [];
+  const planes = checkbox("Planes", (isOn) => {
+    actions.change({ slices: withShown(slices, isOn) });
+  });
+  planes.element.title = "Show the three planes in the volume";
+  const axes = ([2, 1, 0] as readonly AxisNumber[]).map((axis) => {
+    const button = textButton("", () => {
+      layouts.set("image", axis);
+    });
+    return { axis, button };
+  });
+  const place = el("output", { class: "pane-place" });
+  const cell = cellBar((part, isMoving) => {
+    if (part.array === undefined) actions.change(part, isMoving);
+    else actions.showArray(part.array);
+  });
+  const buttons = el(
+    "span",
+    { class: "pane-axes", role: "group", "aria-label": "Axis of the image" },
+    ...axes.map((a) => a.button),
+  );
+  const element = el(
+    "div",
+    { class: "pane-bar", title: "Double click: enlarge, and back" },
+    name,
+    planes.element,
+    buttons,
+    place,
+    cell.element,
+  );
+  const update = (state: State) => {
+    const { view, array, dataset } = state;
+    const { layout } = layouts;
+    const isSlice = layout === "image" && array !== null && isVolume(array);
+    const isGrid = layout !== "planes" && view.grid !== null;
+    ({ slices } = view);
+    element.hidden = array === null || (layout !== "planes" && !isSlice && !isGrid);
+    setText(name, layout === "planes" ? "Volume" : "");
+    name.hidden = layout !== "planes";
+    planes.element.hidden = layout !== "planes";
+    planes.set(!isHidden(view.slices));
+    buttons.hidden = place.hidden = !isSlice;
+    cell.element.hidden = !isGrid;
+    if (!array || !dataset) return;
+    if (isGrid) cell.show(state, view);
+    for (const { axis, button } of axes) {
+      setText(button, planeName(dataset, array, axis));
+      button.setAttribute("aria-pressed", String(axis === layouts.axis));
+    }
+    const axis = layouts.axis;
+    setText(
+      place,
+      `${(crosshairOf(view.slices, array)[axis] + 1).toString()} / ${(lastVoxel(array)[axis] + 1).toString()}`,
+    );
+  };
+  return { element, update };
+}
