@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use view::View;
 
+use crate::together::edit::SharedEdit;
+use crate::together::pointer::{PointerInfo, PointerPlace};
 use crate::{ParticipantId, Role, ValueSummary};
 
 /// Largest note or join parameters, bytes: the wire's limit for both.
@@ -76,6 +78,9 @@ pub struct JoinParams {
     pub width: u32,
     /// Pixels down that the participant can show.
     pub height: u32,
+    /// Secret of an earlier `joined`, to be the same participant again; empty for a new one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub resume: String,
 }
 
 impl JoinParams {
@@ -95,7 +100,7 @@ impl JoinParams {
 }
 
 /// Change of a participant's own view.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ViewChange {
     /// Number that rises with each change; a change that is not newer than the last one is dropped.
     pub seq: u64,
@@ -104,6 +109,10 @@ pub struct ViewChange {
     /// More changes follow soon: speed matters more than sharpness.
     #[serde(default)]
     pub moving: bool,
+    /// Change by the page itself, such as the view of the link that it was opened with: it cannot be undone, and does
+    /// not end following.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub automatic: bool,
 }
 
 /// Message from a participant to a running `join`.
@@ -128,6 +137,49 @@ pub enum ParticipantNote {
     Still,
     /// This participant is a further picture of a page whose first picture is another participant.
     Pane,
+    /// New name of the participant.
+    Rename {
+        /// The name.
+        name: String,
+    },
+    /// The participant follows another one, or nobody.
+    Follow {
+        /// Participant to follow; `None` for nobody.
+        leader: Option<ParticipantId>,
+    },
+    /// A participant presents to all, or nobody does.
+    Present {
+        /// Participant who presents from now on; `None` ends the presentation.
+        presenter: Option<ParticipantId>,
+    },
+    /// Change of a role; for owners.
+    Role {
+        /// Participant whose role changes.
+        who: ParticipantId,
+        /// New role.
+        role: Role,
+    },
+    /// The pointer moved.
+    Pointer {
+        /// Place that it points to; `None` hides it.
+        at: Option<PointerPlace>,
+        /// The participant wants everybody to look there.
+        #[serde(default)]
+        laser: bool,
+    },
+    /// Edit of the shared content.
+    Edit {
+        /// Number that rises with each edit; one that is not newer than the last one is dropped.
+        seq: u64,
+        /// The edit.
+        edit: SharedEdit,
+    },
+    /// Request for the whole shared content, by a participant who missed a part of it.
+    Resend,
+    /// Undoes the last step of the own view.
+    Undo,
+    /// Repeats the step that was undone last.
+    Redo,
 }
 
 impl ParticipantNote {
@@ -136,7 +188,7 @@ impl ParticipantNote {
     /// # Errors
     /// `Invalid` if it is not one of the documented notes.
     pub fn parse(text: &[u8]) -> Result<Self> {
-        read(text, "a note `view`, `resize`, `shown`, `still` or `pane`")
+        read(text, "a note such as `view`, `resize`, `shown`, `still`, `pane` or `edit`")
     }
 }
 
@@ -160,6 +212,18 @@ pub struct ParticipantInfo {
     pub name: String,
     /// Role of the participant.
     pub role: Role,
+    /// Color of the participant, `#rrggbb`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub color: String,
+    /// Participant whose view they follow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<ParticipantId>,
+    /// The participant presents to all.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub presents: bool,
+    /// The connection broke; the participant may come back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub away: bool,
 }
 
 /// Severity of a message.
@@ -294,6 +358,15 @@ pub enum Item {
         dataset: String,
         /// View that is shown first.
         view: View,
+        /// Number of the view; above 0 for a participant who was here before.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        seq: u64,
+        /// Secret by which the participant can come back within a minute; empty if that is impossible.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        resume: String,
+        /// Number of the newest edit that the node has from the participant.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        edits: u64,
     },
     /// List of participants, sent after it changed.
     Participants {
@@ -332,6 +405,33 @@ pub enum Item {
     /// Arrays that are drawn on other axes than those in the description, as JSON in bulk: a list of
     /// [`DrawnArray`].
     Drawn,
+    /// Update of the shared content; the bulk is a [`SharedUpdate`](crate::SharedUpdate) as JSON.
+    Shared {
+        /// Number of the newest change.
+        rev: u64,
+        /// Number of the newest edit of this participant that was accepted or refused.
+        heard: u64,
+    },
+    /// All pointers of others, sent after one changed.
+    Pointers {
+        /// The pointers.
+        list: Vec<PointerInfo>,
+    },
+    /// Participant that the receiver follows, sent after it changed.
+    Following {
+        /// Participant whose view is shown; `None` for the own view.
+        leader: Option<ParticipantId>,
+        /// Sentence for the user about why following ended; empty if there is none.
+        #[serde(default)]
+        text: String,
+    },
+    /// Numbers of steps of the own view that can be undone and redone.
+    History {
+        /// Steps that can be undone.
+        undo: usize,
+        /// Steps that can be redone.
+        redo: usize,
+    },
     /// Message for the user.
     Message {
         /// Severity of the message.
@@ -339,6 +439,12 @@ pub enum Item {
         /// One sentence.
         text: String,
     },
+}
+
+/// Returns true for 0, which is left out of messages.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "signature of `skip_serializing_if`")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[cfg(test)]
@@ -364,6 +470,13 @@ mod tests {
         );
         assert_eq!(note(&json!({"kind": "shown", "frame": 7})), ParticipantNote::Shown { frame: 7 });
         assert_eq!(note(&json!({"kind": "still"})), ParticipantNote::Still);
+        assert_eq!(
+            note(&json!({"kind": "follow", "leader": null})),
+            ParticipantNote::Follow { leader: None }
+        );
+        note(&json!({"kind": "pointer", "at": {"world": [1.0, 2.0, 3.0]}, "laser": true}));
+        note(&json!({"kind": "role", "who": 3, "role": "watch"}));
+        note(&json!({"kind": "edit", "seq": 2, "edit": {"op": "say", "text": "hello"}}));
     }
 
     #[test]
@@ -419,7 +532,15 @@ mod tests {
             "text": "loading"});
         let frame =
             FrameInfo { id: 1, seq: 2, width: 3, height: 4, codec: PictureCodec::Jpeg, fidelity: fidelity() };
-        let person = ParticipantInfo { id: ParticipantId(1), name: "Ada".into(), role: Role::Own };
+        let person = ParticipantInfo {
+            id: ParticipantId(1),
+            name: "Ada".into(),
+            role: Role::Own,
+            color: "#4cc9f0".into(),
+            follows: None,
+            presents: false,
+            away: false,
+        };
         let view = View::default();
         let view_json = serde_json::to_value(&view).unwrap();
         for (item, shape) in [
@@ -429,12 +550,15 @@ mod tests {
                     role: Role::Steer,
                     dataset: "d".into(),
                     view: view.clone(),
+                    seq: 0,
+                    resume: String::new(),
+                    edits: 0,
                 },
                 json!({"kind": "joined", "you": 1, "role": "steer", "dataset": "d", "view": view_json}),
             ),
             (
                 Item::Participants { list: vec![person] },
-                json!({"kind": "participants", "list": [{"id": 1, "name": "Ada", "role": "own"}]}),
+                json!({"kind": "participants", "list": [{"id": 1, "name": "Ada", "role": "own", "color": "#4cc9f0"}]}),
             ),
             (Item::View { seq: 5, view }, json!({"kind": "view", "seq": 5, "view": view_json})),
             (

@@ -13,9 +13,9 @@ pub struct ParticipantId(pub u32);
 pub enum Role {
     /// May do everything; owns the session.
     Own,
-    /// May change their own view.
+    /// May change their own view, present it to all, pin notes and save bookmarks.
     Steer,
-    /// May only watch the room's view.
+    /// May follow others, chat and point.
     Watch,
 }
 

@@ -1,17 +1,30 @@
 //! Room of a session: its participants, their views, and the order of changes.
 //!
 //! A state machine without clock or sockets: frame loops draw the views and the node sends the items that it returns.
+//! Following and presenting are in `following.rs`; edits of the shared content, pointers and the history of views in
+//! `sharing.rs`.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 use view::View;
 
+use crate::together::history::ViewHistory;
+use crate::together::log::ContentLog;
+use crate::together::pointer::PointerPlace;
 use crate::{Item, MAX_NAME_BYTES, ParticipantId, ParticipantInfo, Role, Severity, ViewChange};
 
-/// Most participants of one room: each has a frame loop.
+/// Most participants of one room: each has a frame loop. Includes those who are away.
 pub const MAX_PARTICIPANTS: usize = 64;
+/// Longest time that the place of a participant whose connection broke is kept.
+pub const MAX_AWAY: Duration = Duration::from_secs(60);
+/// Colors of participants, distinct on dark and on light pictures; further participants share them.
+const COLORS: [&str; 12] = [
+    "#4cc9f0", "#f9c74f", "#f3722c", "#90be6d", "#f15bb5", "#b388ff", "#43e0c0", "#ff6b6b", "#a3e635",
+    "#7aa2ff", "#ffb3c6", "#d4a373",
+];
 
 /// Output event of a room.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,37 +42,82 @@ pub enum RoomEvent {
         /// More changes follow soon.
         moving: bool,
     },
+    /// A participant lacks something, to be fetched from the room when their connection has room for it: nothing is
+    /// queued, and nothing is lost.
+    Due(ParticipantId, DueUpdate),
 }
 
-struct RoomMember {
-    name: String,
-    role: Role,
-    view: View,
+/// State that a participant has not been sent yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DueUpdate {
+    /// Shared content: [`Room::shared_update`].
+    Content,
+    /// Pointers: [`Room::pointers`].
+    Pointers,
+}
+
+/// Person who joins.
+#[derive(Clone, Debug, Default)]
+pub struct RoomEntry<'a> {
+    /// Name, as shown to the others.
+    pub name: &'a str,
+    /// Secret of an earlier `joined`, to be the same participant again; empty for a new one.
+    pub resume: &'a str,
+    /// Secret by which the new participant can come back, hard to guess; empty if they cannot.
+    pub secret: String,
+}
+
+pub(crate) struct RoomMember {
+    pub(crate) name: String,
+    pub(crate) color: usize,
+    pub(crate) role: Role,
+    /// Role that the participant's token gives; only the same token resumes.
+    admitted_as: Role,
+    secret: String,
+    pub(crate) view: View,
     /// Number of `view`.
-    seq: u64,
+    pub(crate) seq: u64,
     /// Number of the newest change that the participant sent.
     heard: u64,
     /// Value of `moving` in the newest change accepted from the participant.
-    moving: bool,
+    pub(crate) moving: bool,
+    pub(crate) history: ViewHistory,
+    /// Participant whose view this one shows.
+    pub(crate) follows: Option<ParticipantId>,
+    /// The participant does not take part in the present presentation.
+    pub(crate) opted_out: bool,
+    pub(crate) pointer: Option<(PointerPlace, bool)>,
+    /// Number of the newest edit that was accepted or refused.
+    pub(crate) edits_heard: u64,
+    /// Newest change of the shared content, and newest own edit, that the participant was sent.
+    pub(crate) content_sent: Option<(u64, u64)>,
+    /// Time since which the participant has no connection.
+    pub(crate) away_since: Option<Duration>,
     /// True for a further picture of another participant's page.
-    is_pane: bool,
+    pub(crate) is_pane: bool,
 }
 
 /// Participants of a session and their views.
 ///
 /// Four kinds of methods: *inputs* ([`join`](Self::join), [`change`](Self::change), [`set`](Self::set),
 /// [`set_first_view`](Self::set_first_view), [`refuse`](Self::refuse), [`tell`](Self::tell),
-/// [`leave`](Self::leave)) report events; *output* is [`poll_event`](Self::poll_event), to be called until it
-/// returns `None` after each input; *queries* ([`view`](Self::view), [`first_view`](Self::first_view),
-/// [`participants`](Self::participants)) change nothing. Failed inputs change nothing either.
+/// [`leave`](Self::leave), [`follow`](Self::follow), [`present`](Self::present), [`edit`](Self::edit),
+/// [`point`](Self::point), [`undo`](Self::undo) and others) report events; *output* is
+/// [`poll_event`](Self::poll_event), to be called until it returns `None` after each input, and
+/// [`shared_update`](Self::shared_update), called when it says so; *queries* ([`view`](Self::view),
+/// [`first_view`](Self::first_view), [`participants`](Self::participants)) change nothing. Failed inputs change
+/// nothing either.
 ///
 /// Events that were not taken yet are replaced by newer ones of the same kind for the same participant, so
-/// the queue is bounded by the number of participants times the number of kinds.
+/// the queue is bounded by the number of participants times the number of kinds. Content that must not be lost is
+/// therefore never in an event: an event only says that there is something to fetch.
 pub struct Room {
     dataset: String,
     first_view: View,
-    participants: BTreeMap<ParticipantId, RoomMember>,
+    pub(crate) participants: BTreeMap<ParticipantId, RoomMember>,
     next_id: u32,
+    pub(crate) presenter: Option<ParticipantId>,
+    pub(crate) content: ContentLog,
     events: VecDeque<RoomEvent>,
 }
 
@@ -72,34 +130,105 @@ impl Room {
             first_view,
             participants: BTreeMap::new(),
             next_id: 1,
+            presenter: None,
+            content: ContentLog::default(),
             events: VecDeque::new(),
         }
     }
 
-    /// Adds a participant, who first sees the room's first view.
+    /// Adds a participant who cannot resume, and first sees the room's first view.
     ///
     /// # Errors
     /// `Busy` if there are [`MAX_PARTICIPANTS`] already.
     pub fn join(&mut self, name: &str, role: Role) -> Result<ParticipantId> {
+        self.enter(&RoomEntry { name, ..RoomEntry::default() }, role)
+    }
+
+    /// Adds a participant, or lets one who was here before continue: with the same number, view, history and edits.
+    /// `role` is what their token allows.
+    ///
+    /// # Errors
+    /// `Busy` if there are [`MAX_PARTICIPANTS`] already, none of them away.
+    pub fn enter(&mut self, entry: &RoomEntry<'_>, role: Role) -> Result<ParticipantId> {
+        let id = match self.known(entry.resume, role) {
+            Some(id) => id,
+            None => self.add(entry, role)?,
+        };
+        let Some(member) = self.participants.get_mut(&id) else { return Ok(id) };
+        member.away_since = None;
+        member.content_sent = None;
+        let (seq, view) = (member.seq, member.view.clone());
+        let joined = Item::Joined {
+            you: id,
+            role: member.role,
+            dataset: self.dataset.clone(),
+            view: view.clone(),
+            seq,
+            resume: member.secret.clone(),
+            edits: member.edits_heard,
+        };
+        self.push(RoomEvent::Tell(id, joined));
+        self.push(RoomEvent::Show { to: id, seq, view, moving: false });
+        self.tell_participants();
+        self.tell_history(id);
+        self.tell_following(id, String::new());
+        self.push(RoomEvent::Due(id, DueUpdate::Content));
+        self.push(RoomEvent::Due(id, DueUpdate::Pointers));
+        Ok(id)
+    }
+
+    /// Returns the participant whose secret this is.
+    fn known(&self, resume: &str, role: Role) -> Option<ParticipantId> {
+        // All are compared, in a time that does not depend on the secrets.
+        let mut found = None;
+        for (&id, member) in &self.participants {
+            if !member.secret.is_empty() && is_same(&member.secret, resume) && member.admitted_as == role {
+                found = Some(id);
+            }
+        }
+        found
+    }
+
+    fn add(&mut self, entry: &RoomEntry<'_>, role: Role) -> Result<ParticipantId> {
         if self.participants.len() >= MAX_PARTICIPANTS {
-            return Err(Error::new(
-                ErrorKind::Busy,
-                format!("the session is full: it has {MAX_PARTICIPANTS} participants"),
-            ));
+            let away = self.participants.iter().filter_map(|(&id, p)| Some((p.away_since?, id)));
+            let Some((_, longest_away)) = away.min() else {
+                return Err(Error::new(
+                    ErrorKind::Busy,
+                    format!("the session is full: it has {MAX_PARTICIPANTS} participants"),
+                ));
+            };
+            self.leave(longest_away);
         }
         let id = ParticipantId(self.next_id);
         self.next_id =
             self.next_id.checked_add(1).ok_or_else(|| Error::internal("numbers of participants ran out"))?;
-        let view = self.first_view.clone();
-        let name = legal_name(name).unwrap_or_else(|| format!("Guest {}", id.0));
-        self.push(RoomEvent::Tell(
-            id,
-            Item::Joined { you: id, role, dataset: self.dataset.clone(), view: view.clone() },
-        ));
-        self.push(RoomEvent::Show { to: id, seq: 0, view: view.clone(), moving: false });
-        self.participants
-            .insert(id, RoomMember { name, role, view, seq: 0, heard: 0, moving: false, is_pane: false });
-        self.tell_participants();
+        let used = |color: usize| self.participants.values().filter(|p| p.color == color).count();
+        let color = (0..COLORS.len()).min_by_key(|&color| used(color)).unwrap_or_default();
+        let mut member = RoomMember {
+            name: legal_name(entry.name).unwrap_or_else(|| format!("Guest {}", id.0)),
+            color,
+            role,
+            admitted_as: role,
+            secret: entry.secret.clone(),
+            view: self.first_view.clone(),
+            seq: 0,
+            heard: 0,
+            moving: false,
+            history: ViewHistory::default(),
+            follows: None,
+            opted_out: false,
+            pointer: None,
+            edits_heard: 0,
+            content_sent: None,
+            away_since: None,
+            is_pane: false,
+        };
+        if let Some((leader, view)) = self.first_leader(role) {
+            member.follows = Some(leader);
+            member.view = view;
+        }
+        self.participants.insert(id, member);
         Ok(id)
     }
 
@@ -109,13 +238,17 @@ impl Room {
     /// # Errors
     /// `NotFound` for a participant who left.
     pub fn set_pane(&mut self, who: ParticipantId) -> Result<()> {
-        self.find(who)?.is_pane = true;
+        let member = self.find(who)?;
+        member.is_pane = true;
+        // It shows what its page wants, also during presentations.
+        (member.follows, member.opted_out) = (None, true);
         self.tell_participants();
         Ok(())
     }
 
     /// Changes a participant's view. A change that is not newer than their last one is dropped. `check`
-    /// checks the new view against the data.
+    /// checks the new view against the data. A change by the person ends following; an automatic one of their
+    /// page has no effect while they follow.
     ///
     /// # Errors
     /// `NotFound` for a participant who left, `Denied` for a role that may not change views, and those of
@@ -133,34 +266,53 @@ impl Room {
         if change.seq <= member.heard {
             return Ok(());
         }
+        // The end of a movement, without fields, is no change by the person.
+        let is_own = !change.automatic && !change.view.is_empty();
+        if member.follows.is_some() && !is_own {
+            member.heard = change.seq;
+            return Ok(());
+        }
         let view = member.view.merged(&change.view)?;
         check(&view)?;
-        member.view = view.clone();
+        let before = std::mem::replace(&mut member.view, view.clone());
         member.heard = change.seq;
         member.moving = change.moving;
+        let undoable = member.history.counts();
+        if !change.automatic {
+            member.history.changed(&before, &view, change.moving);
+        }
+        let has_new_step = undoable != member.history.counts();
+        let has_followed = member.follows.is_some();
         // The node may have changed the view meanwhile: numbers only rise, and reach at least that of the
         // change.
         member.seq = member.seq.saturating_add(1).max(change.seq);
         let seq = member.seq;
         self.push(RoomEvent::Show { to: from, seq, view, moving: change.moving });
+        if has_followed {
+            self.stop_following(from, "because you changed the view");
+            self.tell_participants();
+        }
+        if has_new_step {
+            self.tell_history(from);
+        }
+        self.lead(from);
         Ok(())
     }
 
     /// Changes view number `at` of a participant on behalf of the node, for example fills in a transfer
-    /// function, and tells them. Does nothing if the view has another number by now.
+    /// function, and tells them. Does nothing if the view has another number by now, or if the participant follows
+    /// somebody: then the leader's view is filled in.
     ///
     /// # Errors
     /// `NotFound` for a participant who left, and those of [`View::merged`].
     pub fn set(&mut self, to: ParticipantId, at: u64, fields: &Map<String, Value>) -> Result<()> {
         let member = self.find(to)?;
-        if member.seq != at {
+        if member.seq != at || member.follows.is_some() {
             return Ok(());
         }
-        member.view = member.view.merged(fields)?;
-        member.seq = member.seq.saturating_add(1);
-        let (seq, view, moving) = (member.seq, member.view.clone(), member.moving);
-        self.push(RoomEvent::Show { to, seq, view: view.clone(), moving });
-        self.push(RoomEvent::Tell(to, Item::View { seq, view }));
+        let view = member.view.merged(fields)?;
+        self.put_view(to, view);
+        self.lead(to);
         Ok(())
     }
 
@@ -198,9 +350,40 @@ impl Room {
 
     /// Removes a participant and their events.
     pub fn leave(&mut self, who: ParticipantId) {
-        if self.participants.remove(&who).is_some() {
-            self.events.retain(|event| event.to() != who);
-            self.tell_participants();
+        let Some(member) = self.participants.remove(&who) else { return };
+        self.events.retain(|event| event.to() != who);
+        self.end_leading(who, &member.name);
+        self.tell_participants();
+        if member.pointer.is_some() {
+            self.pointers_changed(who);
+        }
+    }
+
+    /// Notes that the connection of a participant broke: their place is kept for [`MAX_AWAY`], if they can resume.
+    /// `now` is the time since any fixed moment.
+    pub fn disconnect(&mut self, who: ParticipantId, now: Duration) {
+        let Some(member) = self.participants.get_mut(&who) else { return };
+        if member.secret.is_empty() {
+            return self.leave(who);
+        }
+        member.away_since = Some(now);
+        member.moving = false;
+        let has_pointed = member.pointer.take().is_some();
+        self.events.retain(|event| event.to() != who);
+        self.tell_participants();
+        if has_pointed {
+            self.pointers_changed(who);
+        }
+    }
+
+    /// Removes the participants who were away for [`MAX_AWAY`].
+    pub fn expire(&mut self, now: Duration) {
+        let is_over =
+            |p: &RoomMember| p.away_since.is_some_and(|since| now.saturating_sub(since) >= MAX_AWAY);
+        let over: Vec<ParticipantId> =
+            self.participants.iter().filter(|(_, p)| is_over(p)).map(|(&id, _)| id).collect();
+        for who in over {
+            self.leave(who);
         }
     }
 
@@ -224,17 +407,35 @@ impl Room {
     /// Returns all participants, in order of arrival.
     #[must_use]
     pub fn participants(&self) -> Vec<ParticipantInfo> {
-        let all = self.participants.iter();
-        all.map(|(&id, p)| ParticipantInfo { id, name: p.name.clone(), role: p.role }).collect()
+        let info = |(&id, p): (&ParticipantId, &RoomMember)| ParticipantInfo {
+            id,
+            name: p.name.clone(),
+            role: p.role,
+            color: COLORS.get(p.color).copied().unwrap_or_default().to_owned(),
+            follows: p.follows,
+            presents: self.presenter == Some(id),
+            away: p.away_since.is_some(),
+        };
+        self.participants.iter().map(info).collect()
     }
 
-    fn find(&mut self, id: ParticipantId) -> Result<&mut RoomMember> {
+    pub(crate) fn find(&mut self, id: ParticipantId) -> Result<&mut RoomMember> {
         self.participants
             .get_mut(&id)
             .ok_or_else(|| Error::not_found(format!("participant {} has left", id.0)))
     }
 
-    fn tell_participants(&mut self) {
+    /// Replaces a participant's view and tells them.
+    pub(crate) fn put_view(&mut self, to: ParticipantId, view: View) {
+        let Some(member) = self.participants.get_mut(&to) else { return };
+        member.view = view.clone();
+        member.seq = member.seq.saturating_add(1);
+        let (seq, moving) = (member.seq, member.moving);
+        self.push(RoomEvent::Show { to, seq, view: view.clone(), moving });
+        self.push(RoomEvent::Tell(to, Item::View { seq, view }));
+    }
+
+    pub(crate) fn tell_participants(&mut self) {
         let mut list = self.participants();
         let all: Vec<ParticipantId> = list.iter().map(|person| person.id).collect();
         list.retain(|person| self.participants.get(&person.id).is_some_and(|member| !member.is_pane));
@@ -244,8 +445,11 @@ impl Room {
     }
 
     /// Appends an event, or replaces an older one of the same kind for the same participant. Except for the
-    /// first items after joining, only the newest matters.
-    fn push(&mut self, event: RoomEvent) {
+    /// first items after joining, only the newest matters. Nothing is sent to participants who are away.
+    pub(crate) fn push(&mut self, event: RoomEvent) {
+        if self.participants.get(&event.to()).is_some_and(|member| member.away_since.is_some()) {
+            return;
+        }
         match self.events.iter_mut().find(|old| old.is_replaced_by(&event)) {
             Some(old) => *old = event,
             None => self.events.push_back(event),
@@ -256,7 +460,7 @@ impl Room {
 impl RoomEvent {
     fn to(&self) -> ParticipantId {
         match self {
-            Self::Tell(to, _) | Self::Show { to, .. } => *to,
+            Self::Tell(to, _) | Self::Show { to, .. } | Self::Due(to, _) => *to,
         }
     }
 
@@ -264,14 +468,21 @@ impl RoomEvent {
         let same_kind = match (self, newer) {
             (Self::Tell(_, a), Self::Tell(_, b)) => std::mem::discriminant(a) == std::mem::discriminant(b),
             (Self::Show { .. }, Self::Show { .. }) => true,
+            (Self::Due(_, a), Self::Due(_, b)) => a == b,
             _ => false,
         };
         same_kind && self.to() == newer.to()
     }
 }
 
+/// Returns whether two secrets are the same, in a time that depends only on their lengths.
+fn is_same(a: &str, b: &str) -> bool {
+    let difference = a.bytes().zip(b.bytes()).fold(a.len() ^ b.len(), |sum, (a, b)| sum | usize::from(a ^ b));
+    std::hint::black_box(difference) == 0
+}
+
 /// Returns a printable and short name; `None` if nothing is left.
-fn legal_name(name: &str) -> Option<String> {
+pub(crate) fn legal_name(name: &str) -> Option<String> {
     let mut legal: String = name.trim().chars().filter(|c| !c.is_control()).collect();
     let end = (0..=legal.len().min(MAX_NAME_BYTES)).rev().find(|&at| legal.is_char_boundary(at))?;
     legal.truncate(end);
@@ -290,7 +501,7 @@ mod tests {
 
     fn time(seq: u64, time: u64) -> ViewChange {
         let Value::Object(view) = json!({ "time": time }) else { unreachable!() };
-        ViewChange { seq, view, moving: false }
+        ViewChange { seq, view, ..ViewChange::default() }
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "signature of the check of `Room::change`")]
@@ -364,7 +575,7 @@ mod tests {
         room.change(ada, &time(2, 6), fits).unwrap();
         room.change(ada, &time(1, 7), fits).unwrap();
         let Value::Object(bad) = json!({"clip": [[0, 0, 0], [0, 0, 0]]}) else { unreachable!() };
-        assert!(room.change(ada, &ViewChange { seq: 3, view: bad, moving: false }, fits).is_err());
+        assert!(room.change(ada, &ViewChange { seq: 3, view: bad, ..ViewChange::default() }, fits).is_err());
         assert!(
             room.change(ada, &time(3, 9), |v| Err(Error::invalid(format!("no time {}", v.time)))).is_err()
         );
@@ -421,8 +632,8 @@ mod tests {
                 room.refuse(id, seq, &Error::invalid("x"));
             }
         }
-        // Joined, participants, view shown, view told, message.
-        assert!(room.events.len() <= 5 * MAX_PARTICIPANTS, "{}", room.events.len());
+        // Joined, participants, view shown, view told, message, history, following, content and pointers that are due.
+        assert!(room.events.len() <= 9 * MAX_PARTICIPANTS, "{}", room.events.len());
     }
 
     #[test]

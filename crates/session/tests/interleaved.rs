@@ -105,7 +105,11 @@ impl Model {
                 let Some(id) = self.person(who) else { return };
                 let sent = self.present.get(&id).map_or(0, |e| e.sent);
                 let view = Map::from_iter([(field.to_owned(), json!(value))]);
-                self.change(room, id, &ViewChange { seq: (sent + 1).saturating_sub(age), view, moving });
+                self.change(
+                    room,
+                    id,
+                    &ViewChange { seq: (sent + 1).saturating_sub(age), view, moving, automatic: false },
+                );
             }
             Action::Set { who, level, is_late } => {
                 let Some(id) = self.person(who) else { return };
@@ -113,7 +117,9 @@ impl Model {
                 let now = room.view(id).map_or(0, |(seq, _)| seq);
                 let at = if is_late { now + 1 } else { now };
                 assert_eq!(room.set(id, at, &fields).is_ok(), self.present.contains_key(&id));
-                if let (false, Some(expected)) = (is_late, self.present.get_mut(&id)) {
+                // The views of those who watch are those of their leaders.
+                let is_own = |expected: &&mut Expected| expected.role.may_steer();
+                if let (false, Some(expected)) = (is_late, self.present.get_mut(&id).filter(is_own)) {
                     expected.fields.extend(fields);
                 }
             }
@@ -150,8 +156,11 @@ proptest! {
         }
         model.drain(&mut room);
         for (id, expected) in &model.present {
-            let wanted = first.merged(&expected.fields).expect("legal");
             let (seq, view) = room.view(*id).expect("present");
+            let wanted = match expected.role.may_steer() {
+                true => first.merged(&expected.fields).expect("legal"),
+                false => view.clone(),
+            };
             prop_assert_eq!(view, &wanted);
             prop_assert_eq!(model.shown.get(id), Some(&(seq, wanted)));
         }

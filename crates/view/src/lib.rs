@@ -4,16 +4,16 @@
 //! in Python. This crate is pure: it checks views, merges changes into them, and chooses defaults from the
 //! description of a data set and a sample of its values. It reads no data and never draws.
 
-mod choice;
 mod camera;
+mod choice;
 mod color_by;
 mod field;
 mod fields;
 mod first;
 mod kind;
+mod layout;
 mod preset;
 mod scale;
-mod layout;
 mod schema;
 mod similar;
 mod slice;
@@ -23,8 +23,8 @@ mod validate;
 mod view;
 mod written;
 
-pub use choice::TransferChoice;
 pub use camera::{Projection, ViewCamera};
+pub use choice::TransferChoice;
 pub use color_by::ColorBy;
 pub use field::{
     ChoiceName, FieldChoice, FieldControl, FieldKeyword, FieldMember, FieldOption, FieldRecord, FieldType,
@@ -33,9 +33,9 @@ pub use field::{
 pub use fields::{FIELDS, MAX_PARALLAX, find_field, find_keyword};
 pub use first::COLOR_END;
 pub use kind::{DataHints, DataKind};
+pub use layout::{MAX_GRID_SIDE, ViewCell, ViewGrid, ViewLayout};
 pub use preset::{PRESETS, Preset, PresetRange, background_border, find_preset};
 pub use scale::{RangeScale, SYMLOG_SHARE, ValueScale};
-pub use layout::{MAX_GRID_SIDE, ViewCell, ViewGrid, ViewLayout};
 pub use schema::json_schema;
 pub use similar::similar;
 pub use slice::{MAX_SLICES, SpaceAxis, ViewSlice};

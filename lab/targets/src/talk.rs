@@ -6,8 +6,8 @@ use array::Dataset;
 use session::{JoinParams, ParticipantId, ParticipantNote, Role, Room, RoomEvent};
 use view::{MAX_VIEW_BYTES, View};
 
-/// Most events that may wait: one of each kind of item, and a picture, for each participant.
-const MAX_EVENTS: usize = 3 * 7;
+/// Most events that may wait: one of each kind of item, a picture and two updates, for each participant.
+const MAX_EVENTS: usize = 3 * 11;
 
 /// Description of the data set that the session shows.
 const DATASET: &str = include_str!("../../fuzz/seeds/description/volume.json");
@@ -27,7 +27,11 @@ pub fn take_part(text: &[u8]) {
         if let Ok(join) = JoinParams::parse(line) {
             assert!(join.size().width() * join.size().height() <= session::MAX_PICTURE_PIXELS);
         }
-        if let Ok(ParticipantNote::View(change)) = ParticipantNote::parse(line) {
+        let note = ParticipantNote::parse(line);
+        if let Ok(note) = &note {
+            share(&mut room, who, note.clone());
+        }
+        if let Ok(ParticipantNote::View(change)) = note {
             let change = session::ViewChange {
                 view: room
                     .view(who)
@@ -40,6 +44,26 @@ pub fn take_part(text: &[u8]) {
             }
         }
         take_events(&mut room, &mut seen);
+    }
+}
+
+/// Applies a note about anything but the own view; refusals are expected.
+fn share(room: &mut Room, who: ParticipantId, note: ParticipantNote) {
+    let done = match note {
+        ParticipantNote::Rename { name } => room.rename(who, &name),
+        ParticipantNote::Follow { leader } => room.follow(who, leader),
+        ParticipantNote::Present { presenter } => room.present(who, presenter),
+        ParticipantNote::Role { who: whose, role } => room.set_role(who, whose, role),
+        ParticipantNote::Pointer { at, laser } => room.point(who, at, laser),
+        ParticipantNote::Edit { seq, edit } => room.edit(who, seq, edit, 0),
+        ParticipantNote::Undo => room.undo(who, |_| Ok(())),
+        ParticipantNote::Redo => room.redo(who, |_| Ok(())),
+        _ => Ok(()),
+    };
+    done.unwrap_or_default();
+    if let Some((_, update)) = room.shared_update(who) {
+        let text = update.to_json().expect("shared content is JSON");
+        assert_eq!(session::SharedUpdate::parse(&text).expect("what was written can be read"), update);
     }
 }
 
