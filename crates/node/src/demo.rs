@@ -130,7 +130,8 @@ pub struct DemoCheck {
 
 async fn complete_picture(client: &ClientHandle) -> Result<DemoCheck> {
     let (width, height) = CHECK_SIZE;
-    let join = JoinParams { session: String::new(), name: "check".into(), width, height };
+    let join =
+        JoinParams { session: String::new(), name: "check".into(), width, height, resume: String::new() };
     let urgency = Urgency::of(Priority::INTERACTIVE);
     let mut answer = client.request(ops::JOIN, ops::encode_json(&join)?, urgency).await?;
     let mut frames = 0;

@@ -23,7 +23,13 @@ fn session_over(data: &Pyramid, source: Arc<dyn Source>) -> Session {
 }
 
 fn join(session: &Session) -> Viewer {
-    let join = JoinParams { session: String::new(), name: "Ada".into(), width: 128, height: 96 };
+    let join = JoinParams {
+        session: String::new(),
+        name: "Ada".into(),
+        width: 128,
+        height: 96,
+        resume: String::new(),
+    };
     Viewer::new(session.join(&join, Role::Own).unwrap())
 }
 

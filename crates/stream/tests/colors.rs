@@ -32,7 +32,8 @@ fn join(session: &Session) -> Viewer {
 }
 
 fn join_with(session: &Session, width: u32, height: u32) -> Viewer {
-    let join = JoinParams { session: String::new(), name: "Ada".into(), width, height };
+    let join =
+        JoinParams { session: String::new(), name: "Ada".into(), width, height, resume: String::new() };
     Viewer::new(session.join(&join, Role::Own).unwrap())
 }
 

@@ -34,7 +34,13 @@ fn session_over(data: &Pyramid, source: Arc<dyn Source>) -> Session {
 }
 
 fn join(session: &Session) -> Viewer {
-    let join = JoinParams { session: String::new(), name: "Ada".into(), width: 128, height: 96 };
+    let join = JoinParams {
+        session: String::new(),
+        name: "Ada".into(),
+        width: 128,
+        height: 96,
+        resume: String::new(),
+    };
     Viewer::new(session.join(&join, Role::Own).unwrap())
 }
 
@@ -494,7 +500,13 @@ async fn memory_is_a_hard_limit_and_the_badge_says_so() {
     let data = Pyramid::new(200, 25, 1);
     let memory = stream::MIN_MEMORY_BYTES;
     let session = Session::begin(data.dataset(), data.source(), memory, None, Arc::new(|_| None)).unwrap();
-    let join = JoinParams { session: String::new(), name: "Ada".into(), width: 400, height: 400 };
+    let join = JoinParams {
+        session: String::new(),
+        name: "Ada".into(),
+        width: 400,
+        height: 400,
+        resume: String::new(),
+    };
     let mut ada = Viewer::new(session.join(&join, Role::Own).unwrap());
     let worst = ada.most_bytes_of(&session).await;
     let frame = ada.frame(|f| f.fidelity.state == FidelityState::Complete).await;

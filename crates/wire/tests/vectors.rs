@@ -18,7 +18,7 @@ use corridor_wire as wire;
 use serde_json::{Value, json};
 use session::{
     FidelityBadge, FidelityLimit, FidelityState, FrameInfo, Item, JoinParams, ParticipantId, ParticipantInfo,
-    ParticipantNote, PictureCodec, Role, Severity, ViewChange,
+    ParticipantNote, PictureCodec, PointerInfo, PointerPlace, Role, Severity, SharedEdit, ViewChange,
 };
 use view::View;
 use wire::compression::{Algorithm, Compressed};
@@ -380,7 +380,15 @@ fn json_bodies() -> Vec<(&'static str, Bytes)> {
         mean: Some(Scalar::Float(0.25)),
         histogram: StatsHistogram { low: -1.5, high: 2.5, counts: vec![3, 4] },
     };
-    let ada = ParticipantInfo { id: ParticipantId(1), name: "Ada".into(), role: Role::Own };
+    let ada = ParticipantInfo {
+        id: ParticipantId(1),
+        name: "Ada".into(),
+        role: Role::Own,
+        color: String::new(),
+        follows: None,
+        presents: false,
+        away: false,
+    };
     let fidelity = FidelityBadge {
         level_shown: Some(1),
         level_wanted: 0,
@@ -395,10 +403,18 @@ fn json_bodies() -> Vec<(&'static str, Bytes)> {
         text: "3 of 8 blocks are here; the rest is on its way".into(),
     };
     let view = View { array: "rho".into(), ..View::default() };
-    let join = JoinParams { session: "main".into(), name: "Ada".into(), width: 1024, height: 800 };
+    let join = JoinParams {
+        session: "main".into(),
+        name: "Ada".into(),
+        width: 1024,
+        height: 800,
+        resume: String::new(),
+    };
     let item = |item: Item| encode_json(&item).unwrap();
     let note = |note: ParticipantNote| encode_json(&note).unwrap();
     let Value::Object(later) = json!({"time": 3}) else { unreachable!() };
+    let pointed = PointerPlace::World([1.0, 2.5, -3.0]);
+    let pointer = PointerInfo { id: ParticipantId(2), at: pointed, laser: true };
     vec![
         ("params.join", encode_json(&join).unwrap()),
         ("body.list", ListEntry::encode_all(&[entry]).unwrap()),
@@ -410,6 +426,9 @@ fn json_bodies() -> Vec<(&'static str, Bytes)> {
                 role: Role::Own,
                 dataset: "tooth.nhdr".into(),
                 view: view.clone(),
+                seq: 0,
+                resume: String::new(),
+                edits: 0,
             }),
         ),
         ("body.join.participants", item(Item::Participants { list: vec![ada] })),
@@ -431,10 +450,28 @@ fn json_bodies() -> Vec<(&'static str, Bytes)> {
             item(Item::Message { severity: Severity::Warning, text: "the last 3 slices are missing".into() }),
         ),
         ("body.join.changed", item(Item::Changed)),
-        ("note.join.view", note(ParticipantNote::View(ViewChange { seq: 5, view: later, moving: true }))),
+        ("body.join.shared", item(Item::Shared { rev: 7, heard: 2 })),
+        ("body.join.pointers", item(Item::Pointers { list: vec![pointer] })),
+        (
+            "body.join.following",
+            item(Item::Following { leader: Some(ParticipantId(2)), text: String::new() }),
+        ),
+        ("body.join.history", item(Item::History { undo: 3, redo: 1 })),
+        (
+            "note.join.view",
+            note(ParticipantNote::View(ViewChange { seq: 5, view: later, moving: true, automatic: false })),
+        ),
         ("note.join.resize", note(ParticipantNote::Resize { width: 640, height: 480 })),
         ("note.join.shown", note(ParticipantNote::Shown { frame: 9 })),
         ("note.join.still", note(ParticipantNote::Still)),
+        ("note.join.rename", note(ParticipantNote::Rename { name: "Ada".into() })),
+        ("note.join.follow", note(ParticipantNote::Follow { leader: Some(ParticipantId(2)) })),
+        ("note.join.present", note(ParticipantNote::Present { presenter: None })),
+        ("note.join.pointer", note(ParticipantNote::Pointer { at: Some(pointed), laser: true })),
+        (
+            "note.join.edit",
+            note(ParticipantNote::Edit { seq: 3, edit: SharedEdit::Say { text: "look".into() } }),
+        ),
     ]
 }
 

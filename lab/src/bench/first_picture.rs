@@ -72,7 +72,13 @@ async fn once(program: &Path, location: &str) -> Result<(f64, Option<f64>)> {
     let link = link::carrier::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
     let (client, driver) = link::connect(link, config)?;
     running.spawn(driver);
-    let join = JoinParams { session: "main".into(), name: "bench".into(), width: 1024, height: 800 };
+    let join = JoinParams {
+        session: "main".into(),
+        name: "bench".into(),
+        width: 1024,
+        height: 800,
+        resume: String::new(),
+    };
     let urgency = Urgency::of(Priority::INTERACTIVE);
     let mut answer = client.request(ops::JOIN, ops::encode_json(&join)?, urgency).await?;
     let first = tokio::time::timeout(WITHIN, async {

@@ -74,7 +74,10 @@ struct LoopGuard {
 
 impl Drop for LoopGuard {
     fn drop(&mut self) {
-        forget(&self.shared, self.who);
+        // The loop of a participant's newer connection continues to fetch.
+        if self.shared.is_newest(self.who, &self.viewer) {
+            forget(&self.shared, self.who);
+        }
         self.viewer.outbox.close();
     }
 }
@@ -638,8 +641,14 @@ mod tests {
 
     /// Adds a participant with a small window, whose frames are drawn until the tasks are dropped.
     fn joined(shared: &Arc<SharedState>) -> (ParticipantId, Arc<ViewerState>, JoinSet<()>) {
-        let join = JoinParams { session: String::new(), name: "Ada".into(), width: 64, height: 64 };
-        let (who, viewer) = shared.join(&join, Role::Own).unwrap();
+        let join = JoinParams {
+            session: String::new(),
+            name: "Ada".into(),
+            width: 64,
+            height: 64,
+            resume: String::new(),
+        };
+        let (who, viewer) = shared.join(&join, Role::Own, String::new()).unwrap();
         let mut tasks = JoinSet::new();
         let fed = Arc::clone(shared);
         tasks.spawn(async move { fed.feed.run().await });

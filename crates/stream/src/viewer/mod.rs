@@ -9,5 +9,6 @@ pub(crate) mod prefetch;
 pub(crate) mod scene;
 pub(crate) mod session;
 pub(crate) mod shared;
+pub(crate) mod together;
 pub(crate) mod view_plan;
 pub(crate) mod viewer_state;

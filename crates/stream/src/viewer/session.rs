@@ -87,6 +87,8 @@ impl Session {
         tasks.spawn(async move { fed.feed.run().await });
         let followed = Arc::clone(&shared);
         tasks.spawn(async move { followed.follow_changes().await });
+        let rejoined = Arc::clone(&shared);
+        tasks.spawn(async move { rejoined.expire_participants().await });
         Ok(Self { shared, tasks: Mutex::new(tasks) })
     }
 
@@ -104,7 +106,16 @@ impl Session {
     /// # Errors
     /// `Busy` when the session is full.
     pub fn join(&self, join: &JoinParams, role: Role) -> Result<Participant> {
-        let (who, viewer) = self.shared.join(join, role)?;
+        self.join_with_secret(join, role, String::new())
+    }
+
+    /// Adds a participant, or lets one continue whose secret `join` has. For a minute after a new one's connection
+    /// breaks, `secret` lets them continue; it must be hard to guess.
+    ///
+    /// # Errors
+    /// `Busy` when the session is full.
+    pub fn join_with_secret(&self, join: &JoinParams, role: Role, secret: String) -> Result<Participant> {
+        let (who, viewer) = self.shared.join(join, role, secret)?;
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(frame_loop::run(Arc::clone(&self.shared), who, Arc::clone(&viewer)));
@@ -200,13 +211,23 @@ impl Participant {
     /// # Cancel safety
     /// Safe: nothing is lost.
     pub async fn next(&self) -> Option<OutgoingItem> {
-        self.viewer.outbox.next().await
+        loop {
+            tokio::select! {
+                biased;
+                item = self.viewer.outbox.next() => return item,
+                due = self.viewer.due.next() => {
+                    if let Some(item) = self.shared.update(self.who, due) {
+                        return Some(item);
+                    }
+                }
+            }
+        }
     }
 }
 
 impl Drop for Participant {
     fn drop(&mut self) {
-        self.shared.leave(self.who);
+        self.shared.disconnect(self.who, &self.viewer);
     }
 }
 

@@ -9,10 +9,10 @@ use bytes::Bytes;
 use render::Isosurface;
 use serde_json::{Map, Value};
 use session::{
-    Item, JoinParams, ParticipantId, ParticipantNote, PictureSize, Role, Room, RoomEvent, Severity,
-    ViewChange,
+    DueUpdate, Item, JoinParams, MAX_AWAY, ParticipantId, ParticipantNote, PictureSize, Role, Room,
+    RoomEntry, RoomEvent, Severity, ViewChange,
 };
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 use view::View;
 
@@ -22,9 +22,11 @@ use crate::loading::volume::Volumes;
 use crate::painter::{DrawResources, Painter};
 use crate::ranks::launcher::Launcher;
 use crate::viewer::grid_boxes::{GridBoxCache, GridBoxes};
+use crate::viewer::outbox::OutgoingItem;
 use crate::viewer::scene::{
     camera_of, color_by_of, color_by_volume_of, shared_camera, surfaces_of, transfer_of, volume_of,
 };
+use crate::viewer::together::{RoomUpdate, apply};
 use crate::viewer::viewer_state::ViewerState;
 
 /// Most pictures drawn at once: each uses all cores, a second one fills the gaps of the first.
@@ -55,6 +57,9 @@ pub(crate) struct SharedState {
     /// Launcher of the other ranks, if several draw.
     pub(crate) launcher: Option<Arc<Launcher>>,
     room_state: Mutex<RoomState>,
+    started: Instant,
+    /// Notified when a participant's connection broke.
+    away: Notify,
 }
 
 struct RoomState {
@@ -84,6 +89,8 @@ impl SharedState {
             regridded: OnceLock::new(),
             launcher: None,
             room_state: Mutex::new(RoomState { room, viewers: BTreeMap::new() }),
+            started: Instant::now(),
+            away: Notify::new(),
             dataset: RwLock::new(dataset),
             source,
             work,
@@ -186,11 +193,23 @@ impl SharedState {
         serde_json::to_vec(&drawn).ok().map(Bytes::from)
     }
 
-    pub(crate) fn join(&self, join: &JoinParams, role: Role) -> Result<(ParticipantId, Arc<ViewerState>)> {
+    /// Adds a participant, or lets one continue whose secret `join` has. `secret` is that of a new one; without one
+    /// they cannot come back.
+    pub(crate) fn join(
+        &self,
+        join: &JoinParams,
+        role: Role,
+        secret: String,
+    ) -> Result<(ParticipantId, Arc<ViewerState>)> {
         let mut room_state = self.room_state();
-        let who = room_state.room.join(&join.name, role)?;
+        room_state.room.expire(self.started.elapsed());
+        let entry = RoomEntry { name: &join.name, resume: &join.resume, secret };
+        let who = room_state.room.enter(&entry, role)?;
         let viewer = Arc::new(ViewerState::new(join.size()));
-        room_state.viewers.insert(who, Arc::clone(&viewer));
+        // The older connection of a participant who is back may not have noticed yet that it broke.
+        if let Some(old) = room_state.viewers.insert(who, Arc::clone(&viewer)) {
+            old.leave();
+        }
         room_state.deliver();
         if let Some(drawn) = self.drawn() {
             viewer.outbox.push(Item::Drawn, drawn);
@@ -198,13 +217,43 @@ impl SharedState {
         Ok((who, viewer))
     }
 
-    pub(crate) fn leave(&self, who: ParticipantId) {
+    /// Ends a connection of a participant; has no effect if they continue on another one.
+    pub(crate) fn disconnect(&self, who: ParticipantId, viewer: &Arc<ViewerState>) {
         let mut room_state = self.room_state();
-        room_state.room.leave(who);
-        if let Some(viewer) = room_state.viewers.remove(&who) {
-            viewer.leave();
+        viewer.leave();
+        if room_state.viewers.get(&who).is_none_or(|current| !Arc::ptr_eq(current, viewer)) {
+            return;
         }
+        room_state.viewers.remove(&who);
+        room_state.room.disconnect(who, self.started.elapsed());
         room_state.deliver();
+        self.away.notify_one();
+    }
+
+    /// Returns whether this is the connection on which a participant is present, or the last one they had.
+    pub(crate) fn is_newest(&self, who: ParticipantId, viewer: &Arc<ViewerState>) -> bool {
+        self.room_state().viewers.get(&who).is_none_or(|current| Arc::ptr_eq(current, viewer))
+    }
+
+    /// Removes participants who did not come back. Runs forever.
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub(crate) async fn expire_participants(&self) {
+        loop {
+            self.away.notified().await;
+            // Those who leave meanwhile notify again.
+            tokio::time::sleep(MAX_AWAY).await;
+            let mut room_state = self.room_state();
+            room_state.room.expire(self.started.elapsed());
+            room_state.deliver();
+        }
+    }
+
+    /// Returns the item of a due update; `None` if there is nothing new.
+    pub(crate) fn update(&self, who: ParticipantId, due: DueUpdate) -> Option<OutgoingItem> {
+        let update = RoomUpdate::take(&mut self.room_state().room, who, due)?;
+        update.item().inspect_err(|error| tracing::error!(%error, "an update is lost")).ok()
     }
 
     /// Handles a note of a participant; errors are reported to that participant.
@@ -227,8 +276,8 @@ impl SharedState {
             Ok(ParticipantNote::Still) => {
                 room_state.with_viewer(from, |s| s.change(|w| w.wants_still = true))
             }
-            Ok(ParticipantNote::Pane) => {
-                if let Err(error) = room_state.room.set_pane(from) {
+            Ok(note) => {
+                if let Err(error) = apply(&mut room_state.room, from, note, &self.dataset()) {
                     room_state.room.tell(from, Severity::Warning, error.to_string());
                 }
             }
@@ -297,6 +346,7 @@ impl RoomState {
         while let Some(event) = self.room.poll_event() {
             match event {
                 RoomEvent::Tell(to, item) => self.with_viewer(to, |s| s.outbox.push(item, Bytes::new())),
+                RoomEvent::Due(to, what) => self.with_viewer(to, |s| s.due.mark(what)),
                 RoomEvent::Show { to, seq, view, moving } => self.with_viewer(to, |s| {
                     s.change(|w| {
                         w.seq = seq;

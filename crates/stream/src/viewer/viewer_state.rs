@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use view::View;
 
 use crate::viewer::outbox::ViewerOutbox;
+use crate::viewer::together::DueUpdates;
 
 /// View that a participant requests, and its presentation.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub(crate) struct ViewerState {
     /// Notified after each change.
     pub(crate) wake: Notify,
     pub(crate) outbox: ViewerOutbox,
+    /// Updates about the other participants that are due.
+    pub(crate) due: DueUpdates,
 }
 
 impl ViewerState {
@@ -47,7 +50,12 @@ impl ViewerState {
             shown: 0,
             wants_still: false,
         };
-        Self { request: Mutex::new(Some(request)), wake: Notify::new(), outbox: ViewerOutbox::default() }
+        Self {
+            request: Mutex::new(Some(request)),
+            wake: Notify::new(),
+            outbox: ViewerOutbox::default(),
+            due: DueUpdates::default(),
+        }
     }
 
     /// Returns the newest request; `None` after the participant left.

@@ -78,7 +78,13 @@ impl Viewer {
         let link = link::carrier::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
         let (client, running) = link::connect(link, config)?;
         driver.spawn(running);
-        let join = JoinParams { session: "main".into(), name: "bench".into(), width: WIDTH, height: HEIGHT };
+        let join = JoinParams {
+            session: "main".into(),
+            name: "bench".into(),
+            width: WIDTH,
+            height: HEIGHT,
+            resume: String::new(),
+        };
         let urgency = Urgency::of(Priority::INTERACTIVE);
         let answer = client.request(ops::JOIN, ops::encode_json(&join)?, urgency).await?;
         Ok((Self { process, answer, seq: 0, camera: None, _driver: driver }, start))
@@ -94,7 +100,7 @@ impl Viewer {
     pub(super) fn change(&mut self, patch: &Value, moving: bool) -> Result<Instant> {
         self.seq += SEQ_STEP;
         let view = patch.as_object().cloned().unwrap_or_default();
-        let note = ParticipantNote::View(ViewChange { seq: self.seq, view, moving });
+        let note = ParticipantNote::View(ViewChange { seq: self.seq, view, moving, automatic: false });
         self.answer.note(ops::encode_json(&note)?)?;
         Ok(Instant::now())
     }

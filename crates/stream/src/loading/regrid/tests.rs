@@ -500,7 +500,13 @@ async fn participants_are_told_on_which_axes_arrays_are_drawn() {
     let session =
         Session::begin(Arc::clone(&dataset), source, 64u64 << 20, None, Arc::new(|_| None)).unwrap();
     let session = session.telling_axes(regridded);
-    let join = session::JoinParams { session: String::new(), name: "Ada".into(), width: 64, height: 48 };
+    let join = session::JoinParams {
+        session: String::new(),
+        name: "Ada".into(),
+        width: 64,
+        height: 48,
+        resume: String::new(),
+    };
     let ada = session.join(&join, session::Role::Own).unwrap();
     let told = loop {
         let out = ada.next().await.unwrap();

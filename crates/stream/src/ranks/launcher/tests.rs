@@ -73,8 +73,13 @@ fn begun_with(count: usize, theirs: &Arc<dyn Source>) -> Stage {
 
 impl Stage {
     fn join(&self) -> Viewer {
-        let join =
-            JoinParams { session: String::new(), name: "Ada".into(), width: SIZE.width, height: SIZE.height };
+        let join = JoinParams {
+            session: String::new(),
+            name: "Ada".into(),
+            width: SIZE.width,
+            height: SIZE.height,
+            resume: String::new(),
+        };
         Viewer { participant: self.session.join(&join, Role::Own).unwrap(), view: View::default(), seq: 0 }
     }
 
