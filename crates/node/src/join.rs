@@ -6,6 +6,7 @@ use array::{Error, Result};
 use bytes::Bytes;
 use link::OperationChange;
 use server::ops::{BeginOutcome, Handler, OperationCall};
+use server::token::{GuestRole, Right, Token};
 use session::Role;
 use stream::{Participant, Session};
 use wire::ops;
@@ -45,7 +46,13 @@ impl Handler for JoinHandler {
     }
 
     async fn run(&self, request: session::JoinParams, call: &OperationCall) -> Result<()> {
-        let participant = self.session.join(&request, Role::Own)?;
+        let role = match call.right {
+            Right::Guest(GuestRole::Steer) => Role::Steer,
+            Right::Guest(GuestRole::Watch) | Right::ReadZarr => Role::Watch,
+            Right::Everything => Role::Own,
+        };
+        let secret = Token::random()?.secret().to_owned();
+        let participant = self.session.join_with_secret(&request, role, secret)?;
         tokio::select! {
             biased;
             () = receive_notes(call, &participant) => Err(Error::cancelled()),

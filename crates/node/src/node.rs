@@ -269,8 +269,18 @@ impl ServerNode {
     /// Returns the URL of the viewer's page, with the token in the fragment.
     #[must_use]
     pub fn page(&self) -> String {
-        let fragment =
-            self.token().map_or_else(String::new, |t| format!("#token={}", client::url::encode(t)));
+        self.page_with(self.token())
+    }
+
+    /// Returns the URLs of the viewer's page for guests, with the names of their roles.
+    #[must_use]
+    pub fn invitations(&self) -> Vec<(&'static str, String)> {
+        let guests = self.admission.guests().iter();
+        guests.map(|guest| (guest.role.name(), self.page_with(Some(guest.token.secret())))).collect()
+    }
+
+    fn page_with(&self, token: Option<&str>) -> String {
+        let fragment = token.map_or_else(String::new, |t| format!("#token={}", client::url::encode(t)));
         format!("{}{fragment}", self.site())
     }
 

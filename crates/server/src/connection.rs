@@ -20,7 +20,7 @@ use crate::metrics;
 use crate::ops::operation_limit::{OperationLimit, OperationPermit, too_many_parameters};
 use crate::ops::{NodeState, OperationCall, OperationRegistry};
 use crate::response_compression::ResponseCompression;
-use crate::token::Admission;
+use crate::token::{Admission, Right};
 
 /// Minimum and maximum number of operations of one client in flight: 20,000 small reads are in flight at 125,000 per
 /// second and a round trip of 150 ms.
@@ -63,13 +63,16 @@ impl Service {
         admission: &Admission,
         flow: Option<&dyn Flow>,
         slot: &ConnectionSlot,
-    ) -> Result<()> {
-        admission.check(&hello.token)?;
+    ) -> Result<Right> {
+        let right = admission.check(&hello.token)?;
         if let Some(choice) = link::requested_controller(&hello.capabilities)? {
             let none = "this link protocol does not support a choice of controllers; connect with `quic`";
             flow.ok_or_else(|| Error::unsupported(none))?.control(choice)?;
         }
-        if flow.is_none_or(Flow::is_proven) { slot.admit() } else { Ok(()) }
+        if flow.is_none_or(Flow::is_proven) {
+            slot.admit()?;
+        }
+        Ok(right)
     }
 
     /// Serves one link until it ends. A client that presents the token is no longer a visitor.
@@ -103,15 +106,18 @@ impl Service {
         let mut driving = JoinSet::new();
         driving.spawn(driver);
         let hello = connection.hello().await?;
-        if let Err(error) = Self::admit(&hello, admission, flow.as_deref(), slot) {
-            if error.kind() == ErrorKind::Denied {
-                metrics::add(&self.shared.metrics.denied, 1);
+        let right = match Self::admit(&hello, admission, flow.as_deref(), slot) {
+            Ok(right) => right,
+            Err(error) => {
+                if error.kind() == ErrorKind::Denied {
+                    metrics::add(&self.shared.metrics.denied, 1);
+                }
+                connection.refuse(error.clone());
+                // The driver ends when the refusal is sent.
+                while driving.join_next().await.is_some() {}
+                return Err(error);
             }
-            connection.refuse(error.clone());
-            // The driver ends when the refusal is sent.
-            while driving.join_next().await.is_some() {}
-            return Err(error);
-        }
+        };
         let paths = &self.shared.paths;
         let known = match &flow {
             Some(flow) => paths.known(&**flow).await.up,
@@ -165,6 +171,7 @@ impl Service {
                         permit,
                         operation,
                         client,
+                        right,
                         node: Arc::clone(&self.shared),
                         flow: flow.clone(),
                         compression: Arc::clone(&compression),

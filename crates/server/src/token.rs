@@ -6,6 +6,7 @@ use array::{Error, ErrorKind, Result};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use client::random::random_bytes;
+use wire::ops;
 
 /// Number of random bytes in a new token.
 const RANDOM_BYTES: usize = 24;
@@ -74,9 +75,44 @@ pub enum Admission {
     Token(Token),
     /// Clients that present this token; clients that present the readers' token may only read Zarr over HTTP.
     TokenAndReaders(Token, ZarrReaders),
+    /// Clients that present this token; clients that present a guest's token may only take part in the session.
+    TokenAndGuests(Token, Vec<Guest>),
     /// All clients that can reach the port; has to be chosen explicitly.
     Everybody,
 }
+
+/// Role of guests in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuestRole {
+    /// Changing their own view, presenting it, pinning notes and saving bookmarks.
+    Steer,
+    /// Following others, chatting and pointing.
+    Watch,
+}
+
+impl GuestRole {
+    /// Returns the name of the role in links and options.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Steer => "steer",
+            Self::Watch => "watch",
+        }
+    }
+}
+
+/// Token of guests, and the role that it gives.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    /// Token that they present.
+    pub token: Token,
+    /// Role in the session.
+    pub role: GuestRole,
+}
+
+/// Operations that guests may request: those of the viewer's page, without ones that change something for others.
+const OPERATIONS_OF_GUESTS: [&str; 6] =
+    [ops::LIST, ops::DESCRIBE, ops::STATS, ops::JOIN, ops::SERVERS, ops::PATH];
 
 /// Rights of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,17 +121,37 @@ pub enum Right {
     Everything,
     /// Reading Zarr over HTTP.
     ReadZarr,
+    /// Taking part in the session, without reading elements of arrays.
+    Guest(GuestRole),
 }
 
+impl Right {
+    /// Checks that a client with this right may request an operation.
+    ///
+    /// # Errors
+    /// `Denied` for all but the operations of guests.
+    pub(crate) fn check_operation(self, name: &str) -> Result<()> {
+        match self {
+            Self::Everything => Ok(()),
+            Self::Guest(_) if OPERATIONS_OF_GUESTS.contains(&name) => Ok(()),
+            Self::Guest(_) => Err(denied("the link of a guest allows taking part in the session only")),
+            Self::ReadZarr => Err(denied(ZARR_ONLY)),
+        }
+    }
+}
+
+/// Message to clients with the token for Zarr.
+const ZARR_ONLY: &str = "this token allows reading Zarr over HTTP only";
+
 impl Admission {
-    /// Checks that the offered token gives all rights.
+    /// Returns the rights of a client of the wire protocol.
     ///
     /// # Errors
     /// `Denied`, stating whether a token was missing, wrong, or gives fewer rights; never the right token.
-    pub fn check(&self, offered: &str) -> Result<()> {
+    pub fn check(&self, offered: &str) -> Result<Right> {
         match self.right(offered)? {
-            Right::Everything => Ok(()),
-            Right::ReadZarr => Err(denied("this token allows reading Zarr over HTTP only")),
+            Right::ReadZarr => Err(denied(ZARR_ONLY)),
+            right => Ok(right),
         }
     }
 
@@ -105,8 +161,17 @@ impl Admission {
     /// `Denied`, stating whether a token was missing or wrong, never the right token.
     pub fn right(&self, offered: &str) -> Result<Right> {
         let matches = |token: Option<&Token>| token.is_some_and(|token| token.matches(offered));
-        // Both comparisons are always made.
+        // All comparisons are always made.
         let (is_full, is_reader) = (matches(self.token()), matches(self.readers().map(|r| &r.token)));
+        let mut guest = None;
+        for one in self.guests() {
+            if one.token.matches(offered) {
+                guest = Some(one.role);
+            }
+        }
+        if let Some(role) = guest.filter(|_| !is_full) {
+            return Ok(Right::Guest(role));
+        }
         match self {
             Self::Everybody => Ok(Right::Everything),
             _ if is_full => Ok(Right::Everything),
@@ -122,7 +187,9 @@ impl Admission {
     #[must_use]
     pub fn token(&self) -> Option<&Token> {
         match self {
-            Self::Token(token) | Self::TokenAndReaders(token, _) => Some(token),
+            Self::Token(token) | Self::TokenAndReaders(token, _) | Self::TokenAndGuests(token, _) => {
+                Some(token)
+            }
             Self::Everybody => None,
         }
     }
@@ -132,7 +199,16 @@ impl Admission {
     pub fn readers(&self) -> Option<&ZarrReaders> {
         match self {
             Self::TokenAndReaders(_, readers) => Some(readers),
-            Self::Token(_) | Self::Everybody => None,
+            Self::Token(_) | Self::TokenAndGuests(..) | Self::Everybody => None,
+        }
+    }
+
+    /// Returns the guests of the session, if there are any.
+    #[must_use]
+    pub fn guests(&self) -> &[Guest] {
+        match self {
+            Self::TokenAndGuests(_, guests) => guests,
+            Self::Token(_) | Self::TokenAndReaders(..) | Self::Everybody => &[],
         }
     }
 }
@@ -232,6 +308,23 @@ mod tests {
         assert!(admission.check("read").unwrap_err().to_string().contains("Zarr over HTTP only"));
         assert!(admission.right("").is_err() && admission.right("other").is_err());
         assert_eq!(admission.token().unwrap().secret(), "all");
+    }
+
+    #[test]
+    fn guests_may_take_part_in_the_session_only() {
+        let guest = |text, role| Guest { token: Token::chosen(text).unwrap(), role };
+        let guests = vec![guest("s", GuestRole::Steer), guest("w", GuestRole::Watch)];
+        let admission = Admission::TokenAndGuests(Token::chosen("all").unwrap(), guests);
+        assert_eq!(admission.check("all").unwrap(), Right::Everything);
+        assert_eq!(admission.check("s").unwrap(), Right::Guest(GuestRole::Steer));
+        assert_eq!(admission.check("w").unwrap(), Right::Guest(GuestRole::Watch));
+        assert!(admission.check("x").is_err() && admission.check("").is_err());
+        assert!(Right::Everything.check_operation("read").is_ok());
+        let watch = Right::Guest(GuestRole::Watch);
+        assert!(watch.check_operation(ops::JOIN).is_ok() && watch.check_operation(ops::DESCRIBE).is_ok());
+        for name in ["read", "read_block", "interpret", "percentile", "probe"] {
+            assert_eq!(watch.check_operation(name).unwrap_err().kind(), ErrorKind::Denied, "{name}");
+        }
     }
 
     #[test]

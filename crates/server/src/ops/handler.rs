@@ -19,6 +19,7 @@ use crate::exports::Exports;
 use crate::metrics::{self, Metrics};
 use crate::ops::operation_limit::OperationPermit;
 use crate::response_compression::ResponseCompression;
+use crate::token::Right;
 
 /// Maximum number of bulk bytes in one piece.
 const PIECE_BYTES: usize = 4 << 20;
@@ -100,6 +101,8 @@ pub struct OperationCall {
     pub operation: Operation,
     /// Client that sent the call.
     pub client: ClientId,
+    /// Rights of the client.
+    pub right: Right,
     /// State that all operations of the node share.
     pub node: Arc<NodeState>,
     /// Flow of the connection, if it has statistics.

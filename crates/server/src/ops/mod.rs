@@ -62,6 +62,10 @@ impl OperationRegistry {
     /// waits there until the client's address is validated, and is dropped if that fails.
     pub(crate) fn begin(&self, calls: Vec<OperationCall>) -> Vec<BoxFuture<'static, ()>> {
         let Some(first) = calls.first() else { return Vec::new() };
+        if let Err(error) = first.right.check_operation(first.operation.name()) {
+            calls.iter().for_each(|call| end(call, Err(error.clone())));
+            return Vec::new();
+        }
         let waiting = first.flow.as_ref().filter(|flow| !flow.is_proven());
         let Some(flow) = waiting.filter(|_| !self.only_reads(first.operation.name())) else {
             return self.begin_proven(calls);

@@ -67,6 +67,9 @@ pub(super) async fn guard(State(state): State<GuardState>, request: Request, nex
         Ok(Right::ReadZarr) if [PATH, METRICS].contains(&request.uri().path()) => {
             return with_cors(refused("this token allows reading Zarr only"), page);
         }
+        Ok(Right::Guest(_)) => {
+            return with_cors(refused("the link of a guest allows taking part in the session only"), page);
+        }
         Ok(right) => right == Right::ReadZarr,
     };
     if let Some(caller) = request.extensions().get::<Caller>()
