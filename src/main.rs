@@ -122,6 +122,7 @@ async fn run(command: &Command, process: Option<Arc<mpi::Process>>) -> Result<Ex
         Command::Demo(options) => run::demo::run(options).await,
         Command::Serve(options) => run::serve::run(options).await,
         Command::View(options) => run::view::run(options, ranks(process)).await,
+        Command::Session(options) => run::session::run(options).await,
         Command::Render(options) => run::render::run(options, ranks(process)).await,
         Command::Info(options) => run::info::run(options).await,
         Command::Get(options) => run::get::run(options).await,

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "lab")]
 mod lab;
+pub(crate) mod session;
 pub(crate) mod topics;
 mod view_options;
 
@@ -51,6 +52,8 @@ pub(crate) enum Command {
     Serve(ServeOptions),
     /// View a volume in the browser: renderer, session and viewer on one port.
     View(ViewCommandOptions),
+    /// Take part in a viewing session from a program: set the view, follow, point, record, notes.
+    Session(session::SessionOptions),
     /// Draw a volume into a file: a picture, a film or slabs.
     Render(RenderOptions),
     /// Describe arrays: shapes, types, units, levels.
@@ -326,6 +329,12 @@ pub(crate) struct ViewCommandOptions {
     /// Form in which the volume is sent to viewers; this version sends pixels only.
     #[arg(long, value_enum, default_value_t = CutChoice::Auto)]
     pub(crate) cut: CutChoice,
+    /// Role of guests, for whom a link of their own is printed. May be given several times.
+    ///
+    /// The first link makes its users owners of the session. Guests with the role `steer` change their own view,
+    /// present it, pin notes and save bookmarks; those with the role `watch` follow others, chat and point.
+    #[arg(long = "invite", value_enum, value_name = "ROLE", conflicts_with = "no_token")]
+    pub(crate) invites: Vec<session::GuestChoice>,
     /// Device that draws.
     #[command(flatten)]
     pub(crate) drawing: DeviceOptions,

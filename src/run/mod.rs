@@ -12,6 +12,7 @@ pub(crate) mod lab;
 pub(crate) mod path;
 pub(crate) mod render;
 pub(crate) mod serve;
+pub(crate) mod session;
 pub(crate) mod view;
 #[cfg(not(feature = "lab"))]
 pub(crate) mod without_lab;

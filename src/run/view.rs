@@ -3,8 +3,10 @@
 use array::{Error, Result};
 use node::view;
 use server::connections::Limits;
+use server::token::{Admission, Guest, GuestRole, Token};
 use stream::{DrawDevice, RankChannels};
 
+use crate::cli::session::GuestChoice;
 use crate::cli::{self, CutChoice, ViewCommandOptions};
 use crate::common::{ServerPurpose, device, print, server, viewer_line, warn_of_port};
 
@@ -29,14 +31,33 @@ pub(crate) async fn run(options: &ViewCommandOptions, ranks: Option<RankChannels
     if let Some(ranks) = assisting {
         return view::assist(&server, ranks).await;
     }
+    if let (Admission::Token(token), false) = (&server.admission, options.invites.is_empty()) {
+        server.admission = Admission::TokenAndGuests(token.clone(), guests(&options.invites)?);
+    }
     let device = if ranks.is_some() { DrawDevice::Cpu } else { device(options.drawing) };
     let node = view::start(&server, first_view, device, ranks).await?;
+    let invitations = node.invitations();
     if is_json {
-        print(&viewer_line(&node).to_string())?;
+        let mut line = viewer_line(&node);
+        if !invitations.is_empty() {
+            let links = invitations.into_iter().map(|(role, link)| (role.to_owned(), link.into())).collect();
+            line["invitations"] = serde_json::Value::Object(links);
+        }
+        print(&line.to_string())?;
     } else {
         print(&format!("open  {}", node.page()))?;
+        for (role, link) in invitations {
+            print(&format!("{role}  {link}"))?;
+        }
     }
     warn_of_port(&node);
     node.with_limits(Limits::of_clients(options.listening.clients)).run().await;
     Ok(())
+}
+
+/// Returns one token for each role.
+fn guests(choices: &[GuestChoice]) -> Result<Vec<Guest>> {
+    let roles = [(GuestChoice::Steer, GuestRole::Steer), (GuestChoice::Watch, GuestRole::Watch)];
+    let chosen = roles.into_iter().filter(|(choice, _)| choices.contains(choice));
+    chosen.map(|(_, role)| Ok(Guest { token: Token::random()?, role })).collect()
 }

@@ -23,6 +23,7 @@ pub mod node;
 pub mod operations;
 mod servers;
 pub mod ssh;
+pub mod take_part;
 #[cfg(test)]
 mod vectors;
 pub mod view;

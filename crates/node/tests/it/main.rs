@@ -18,5 +18,6 @@ mod paths;
 mod reach;
 mod remote;
 mod servers;
+mod together;
 mod viewer;
 mod web;
