@@ -7,6 +7,7 @@ import "./ui/style/components.css";
 import "./ui/style/transfer.css";
 import "./ui/style/marks.css";
 import "./ui/style/panes.css";
+import "./ui/style/together.css";
 
 import { pageState, type Actions, type Component, type State } from "./app/state.ts";
 import { Viewer } from "./app/viewer.ts";
@@ -29,6 +30,9 @@ import { sidePanel } from "./ui/side.ts";
 import { toasts } from "./ui/toasts.ts";
 import { toolbar } from "./ui/toolbar.ts";
 import { fidelityBadge } from "./ui/fidelity.ts";
+import { togetherOverlay } from "./ui/together/overlay.ts";
+import { togetherPanel } from "./ui/together/panel.ts";
+import { followBar, listenToPointer, listenToUndo, nameQuestion } from "./ui/together/tools.ts";
 
 function start(): void {
   document.querySelector("#not-started")?.remove();
@@ -77,11 +81,16 @@ function start(): void {
   tools.element.lastElementChild?.before(menu.element);
   tools.element.prepend(arrangement.element);
   marks = marksOverlay(viewer, canvas);
+  const { together } = viewer;
+  const [pointers, people] = [togetherOverlay(together, size), togetherPanel(viewer)];
+  const [led, question] = [followBar(together), nameQuestion(together)];
+  components.push(layouts, panes, arrangement, head, tools, side, fidelity, axes, words, messages);
   // The marks last, because they avoid the other components.
-  components.push(layouts, panes, arrangement, head, tools, side, fidelity, axes, words, messages, menu, marks);
+  components.push(menu, pointers, people, led, question, marks);
   const right = el("div", { class: "right" }, tools.element, side.element);
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
-  document.body.append(marks.element, el("div", { class: "overlay" }, ...others), help);
+  others.push(people.element, led.element, question.element);
+  document.body.append(marks.element, pointers.element, el("div", { class: "overlay" }, ...others), help);
   if (window.matchMedia("(max-width: 719px)").matches) viewer.togglePanel();
 
   const target = {
@@ -90,12 +99,15 @@ function start(): void {
     diagonal: () => viewer.box()?.diagonal ?? 1,
     size,
     move: (camera: NonNullable<State["view"]["camera"]>) => {
+      together.stopPath();
       viewer.change({ camera }, true);
     },
     rest: () => {
       viewer.rest();
     },
   };
+  listenToPointer(canvas, together);
+  listenToUndo(together);
   new Gestures(canvas, { ...target, camera: () => (layouts.isImage ? null : viewer.camera()) });
   new ImageGestures(canvas, {
     ...target,

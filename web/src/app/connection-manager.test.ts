@@ -32,7 +32,7 @@ class FakeWorker {
   }
 }
 
-const JOINED = { kind: "joined", you: 1, role: "own", view: {} } as const;
+const JOINED = { kind: "joined", you: 1, role: "own", view: {}, seq: 0, resume: "", edits: 0 } as const;
 let states: ConnectionState[];
 let size: { width: number; height: number };
 let manager: ConnectionManager;
@@ -48,7 +48,7 @@ beforeEach(() => {
   size = { width: 640, height: 480 };
   manager = new ConnectionManager({
     token: () => "",
-    join: () => ({ session: "main", name: "", ...size }),
+    join: () => ({ session: "main", name: "", resume: "", ...size }),
     receive: () => undefined,
     onState: (state) => states.push(state),
   });

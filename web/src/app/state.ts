@@ -8,6 +8,7 @@ import type { FrameInfo, Participant, Severity, Fidelity, ValuesNote } from "../
 import type { Server } from "../session/servers.ts";
 import type { Colormap } from "../transfer/colormap.ts";
 import { DEFAULT_MARKS, type MarkSettings } from "../ui/marks/settings.ts";
+import { INITIAL_TOGETHER, type TogetherActions, type TogetherState } from "./together.ts";
 import { EMPTY_VIEW, type Transfer, type View, type ViewPatch } from "../view/schema.ts";
 
 /** State of the connection. */
@@ -63,6 +64,8 @@ export interface State {
   readonly servers: readonly Server[];
   readonly you: number;
   readonly role: string;
+  /** Other participants, and what is shared with them. */
+  readonly together: TogetherState;
   readonly isPlaying: boolean;
   readonly isPanelOpen: boolean;
   readonly marks: MarkSettings;
@@ -85,6 +88,7 @@ export const INITIAL_STATE: State = {
   servers: [],
   you: 0,
   role: "own",
+  together: INITIAL_TOGETHER,
   isPlaying: false,
   isPanelOpen: true,
   marks: DEFAULT_MARKS,
@@ -152,6 +156,7 @@ export interface Actions {
   readonly togglePanel: () => void;
   /** Switches the marks over the picture, and keeps the choice for the next visit. */
   readonly setMarks: (marks: MarkSettings) => void;
+  readonly together: TogetherActions;
   readonly openHelp: () => void;
   readonly connectNow: () => void;
   readonly useToken: (token: string) => void;

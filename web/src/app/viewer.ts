@@ -31,6 +31,7 @@ import { INITIAL_STATE, type Actions, type State, type Toast } from "./state.ts"
 import { StatsRequests } from "./stats-requests.ts";
 import { TimePlayer } from "./time-player.ts";
 import { MAX_TOASTS, Toasts } from "./toasts.ts";
+import { Together } from "./together.ts";
 
 export interface ViewerOptions {
   readonly canvas: HTMLCanvasElement;
@@ -58,7 +59,8 @@ export class Viewer implements Actions {
   readonly #statsRequests = new StatsRequests((message) => {
     this.#connection.send(message);
   });
-  #state: State = INITIAL_STATE;
+  readonly together: Together;
+  #state: State = { ...INITIAL_STATE, together: Together.initial() };
   /** View to restore on connecting: settings of the link at first, later the whole view. */
   #requestedView: ViewPatch;
   #isScheduled = false;
@@ -80,13 +82,35 @@ export class Viewer implements Actions {
         this.#connection.note({ kind: "still" });
       },
     });
+    this.together = new Together({
+      canvas: options.canvas,
+      toasts: this.#toasts,
+      state: () => this.#state,
+      set: (together) => {
+        this.#set({ together });
+      },
+      note: (note) => {
+        this.#sendView();
+        this.#connection.note(note);
+      },
+      change: (patch, moving) => {
+        this.change(patch, moving);
+      },
+      rest: () => {
+        this.rest();
+      },
+    });
     this.#requestedView = this.#address.patch;
     const marks = parseMarks(this.#address.marks) ?? storedMarks(window.localStorage);
     this.#address.marks = formatMarks(marks);
     this.#state = { ...this.#state, marks };
     this.#connection = new ConnectionManager({
       token: () => this.#address.token,
-      join: () => ({ session: "main", name: "", ...pictureSize(this.#screen()) }),
+      join: () => ({
+        session: "main",
+        ...this.together.identity(),
+        ...pictureSize(this.#screen()),
+      }),
       receive: (message) => {
         this.#receive(message);
       },
@@ -136,6 +160,10 @@ export class Viewer implements Actions {
   // Actions.
 
   change = (patch: ViewPatch, moving = false): void => {
+    if (this.#state.role === "watch") {
+      this.#toasts.show("info", "You are watching: follow somebody in the people panel to see their view");
+      return;
+    }
     this.#viewSync.change(patch, moving);
     this.#viewChanged();
     this.#address.remember(this.#viewSync.view);
@@ -263,8 +291,9 @@ export class Viewer implements Actions {
   #receive(message: FromWorker): void {
     switch (message.kind) {
       case "joined":
-        this.#joined(message.view);
         this.#set({ connection: { kind: "open", isSilent: false }, you: message.you, role: message.role });
+        this.#joined(message.view, message.seq);
+        this.together.receive(message);
         return;
       case "dataset":
         this.#describe(message.dataset);
@@ -275,7 +304,8 @@ export class Viewer implements Actions {
         this.#viewChanged();
         return;
       case "participants":
-        this.#set({ participants: message.list });
+        this.#participantsChanged(message.list);
+        this.together.receive(message);
         return;
       case "view":
         this.#incoming(message.seq, message.view);
@@ -288,6 +318,12 @@ export class Viewer implements Actions {
         return;
       case "message":
         this.#toasts.show(message.severity, message.text);
+        return;
+      case "shared":
+      case "pointers":
+      case "following":
+      case "history":
+        this.together.receive(message);
         return;
       case "values":
         this.#set({ values: message.values });
@@ -318,13 +354,21 @@ export class Viewer implements Actions {
     }
   }
 
-  #joined(view: Json): void {
-    this.#viewSync.joined(view, this.#requestedView);
+  #joined(view: Json, seq: number): void {
+    // Somebody who only watches, or follows as before, sees the view of the leader.
+    const isLed = this.#state.role === "watch" || (seq > 0 && this.#state.together.leader !== null);
+    this.#viewSync.joined(view, isLed ? {} : this.#requestedView, seq);
     this.#statsRequests.reset();
     this.#drawnArrays = [];
     // Numbers of frames and views restart; the old picture stays on the canvas until a new one arrives.
     this.#set({ frame: null, fidelity: null });
     this.#viewChanged();
+  }
+
+  #participantsChanged(participants: State["participants"]): void {
+    const role = participants.find((person) => person.id === this.#state.you)?.role ?? this.#state.role;
+    if (role !== this.#state.role) this.#toasts.show("info", `An owner changed your role to \`${role}\``);
+    this.#set({ participants, role });
   }
 
   #incoming(seq: number, view: Json): void {
@@ -442,16 +486,20 @@ export class Viewer implements Actions {
     this.#schedule();
   }
 
+  /** Sends the pending changes of the view. */
+  #sendView(): void {
+    if (this.#state.connection.kind !== "open") return;
+    const note = this.#viewSync.takeNote();
+    if (note) this.#connection.note(note);
+  }
+
   /** Schedules, once per animation frame, one note with all changes and one update of the components. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     requestAnimationFrame(() => {
       this.#isScheduled = false;
-      if (this.#state.connection.kind === "open") {
-        const note = this.#viewSync.takeNote();
-        if (note) this.#connection.note(note);
-      }
+      this.#sendView();
       this.#state = { ...this.#state, isCurrent: this.#isCurrent() };
       this.#options.onChange(this.#state);
     });

@@ -31,6 +31,9 @@ export const KEY_HELP: readonly (readonly [keys: readonly string[], does: string
   [["Space"], "Play or pause time"],
   [[",", "."], "One time step back, forward"],
   [["P"], "Show or hide the panel"],
+  [["T"], "People, chat, notes, bookmarks"],
+  [["X"], "Laser pointer for others"],
+  [["Ctrl+Z", "Ctrl+Shift+Z"], "Undo, redo a change of your view"],
   [["S"], "Save a picture"],
   [["L"], "Copy a link to this view"],
   [["?"], "This help"],
@@ -129,6 +132,8 @@ function command(actions: Actions, key: string, stepTime: (by: number) => void):
       stepTime(1);
     },
     p: actions.togglePanel,
+    t: actions.together.togglePanel,
+    x: actions.together.toggleLaser,
     s: actions.screenshot,
     l: () => {
       actions.copyLink(false);

@@ -10,6 +10,8 @@ import {
   type Json,
   type JsonObject,
 } from "../json.ts";
+import { parseColor } from "./together/content.ts";
+import { parseTogether, type TogetherItem, type TogetherNote } from "./together/items.ts";
 
 export type FidelityState = "complete" | "loading" | "moving" | "failed";
 
@@ -47,6 +49,13 @@ export interface Participant {
   readonly id: number;
   readonly name: string;
   readonly role: string;
+  /** `#rrggbb`. */
+  readonly color: string;
+  /** Participant whose view they follow; null for their own. */
+  readonly follows: number | null;
+  readonly presents: boolean;
+  /** The connection broke; they may come back. */
+  readonly isAway: boolean;
 }
 
 /** Note on the values shown of an array, at a time and at positions along other axes. */
@@ -71,7 +80,14 @@ export type SessionItem =
       readonly role: string;
       readonly dataset: string;
       readonly view: Json;
+      /** Number of the view; above 0 for a participant who was here before. */
+      readonly seq: number;
+      /** Secret by which the page can come back as the same participant. */
+      readonly resume: string;
+      /** Number of the newest own edit that the node has. */
+      readonly edits: number;
     }
+  | TogetherItem
   | { readonly kind: "participants"; readonly list: readonly Participant[] }
   | { readonly kind: "view"; readonly seq: number; readonly view: Json }
   | { readonly kind: "frame"; readonly frame: FrameInfo }
@@ -86,7 +102,15 @@ export type SessionItem =
   | { readonly kind: "unknown" };
 
 export type Note =
-  | { readonly kind: "view"; readonly seq: number; readonly view: JsonObject; readonly moving: boolean }
+  | {
+      readonly kind: "view";
+      readonly seq: number;
+      readonly view: JsonObject;
+      readonly moving: boolean;
+      /** Not by the person: cannot be undone and does not end following. */
+      readonly automatic?: boolean;
+    }
+  | TogetherNote
   | { readonly kind: "resize"; readonly width: number; readonly height: number }
   | { readonly kind: "shown"; readonly frame: number }
   | { readonly kind: "still" }
@@ -99,6 +123,8 @@ export interface Join {
   readonly name: string;
   readonly width: number;
   readonly height: number;
+  /** Secret of an earlier `joined`; empty for a new participant. */
+  readonly resume: string;
 }
 
 const MAX_PARTICIPANTS = 1024;
@@ -116,6 +142,9 @@ export function parseItem(body: Uint8Array): SessionItem {
         role: textOr(value.role, "watch"),
         dataset: textOr(value.dataset, ""),
         view: value.view ?? {},
+        seq: isCount(value.seq) ? value.seq : 0,
+        resume: textOr(value.resume, ""),
+        edits: isCount(value.edits) ? value.edits : 0,
       };
     case "participants":
       return { kind: "participants", list: parseParticipants(value.list) };
@@ -136,7 +165,7 @@ export function parseItem(body: Uint8Array): SessionItem {
     case "changed":
       return { kind: "changed" };
     default:
-      return { kind: "unknown" };
+      return parseTogether(value) ?? { kind: "unknown" };
   }
 }
 
@@ -210,6 +239,10 @@ function parseParticipants(value: Json | undefined): Participant[] {
     id: isCount(person.id) ? person.id : 0,
     name: textOr(person.name, ""),
     role: textOr(person.role, "watch"),
+    color: parseColor(person.color),
+    follows: isCount(person.follows) ? person.follows : null,
+    presents: person.presents === true,
+    isAway: person.away === true,
   }));
 }
 

@@ -121,7 +121,7 @@ describe("items", () => {
   });
 
   it("of a newer node are ignored", () => {
-    expect(parseItem(bytes({ kind: "cursor", at: [1, 2, 3] }))).toEqual({ kind: "unknown" });
+    expect(parseItem(bytes({ kind: "sound", at: [1, 2, 3] }))).toEqual({ kind: "unknown" });
   });
 });
 

@@ -16,6 +16,8 @@ export class ViewSync {
   #view: View = EMPTY_VIEW;
   #pending: ViewPatch = {};
   #moving = false;
+  /** All pending changes are by the page itself. */
+  #automatic = false;
   #sentMoving = false;
   #seq = 0;
   /** Number of the last change that altered the picture. */
@@ -32,18 +34,24 @@ export class ViewSync {
   }
 
   /** Starts with the view of a new connection; then sends the fields again that the user or the link has chosen. */
-  joined(view: Json, wanted: ViewPatch): void {
-    this.#seq = 0;
-    this.#alteredSeq = 0;
+  joined(view: Json, wanted: ViewPatch, seq = 0): void {
+    this.#seq = seq;
+    this.#alteredSeq = seq;
     this.#fieldSeq.clear();
     this.#pending = {};
     this.#sentMoving = false;
     this.#view = { ...EMPTY_VIEW, ...parseView(view).patch };
-    if (Object.keys(wanted).length > 0) this.change(wanted, false);
+    // After a reconnection, only what was changed meanwhile.
+    const changed = Object.entries(wanted).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(this.#view[name as keyof View]),
+    );
+    if (changed.length > 0) this.change(Object.fromEntries(changed), false, seq === 0);
   }
 
-  /** Applies an own change; `moving` while more are expected immediately. */
-  change(patch: ViewPatch, moving: boolean): void {
+  /** Applies an own change; `moving` while more are expected immediately; `automatic` if the person did not make it. */
+  change(patch: ViewPatch, moving: boolean, automatic = false): void {
+    const isFirst = Object.keys(this.#pending).length === 0;
+    this.#automatic = automatic && (isFirst || this.#automatic);
     this.#view = { ...this.#view, ...patch };
     this.#pending = { ...this.#pending, ...patch };
     this.#moving = moving;
@@ -78,7 +86,9 @@ export class ViewSync {
       seq: this.#seq,
       view: viewToJson(this.#pending),
       moving: this.#moving,
+      ...(this.#automatic && fields.length > 0 ? { automatic: true } : {}),
     };
+    this.#automatic = false;
     this.#pending = {};
     this.#sentMoving = this.#moving;
     return note;

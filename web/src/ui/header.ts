@@ -4,6 +4,7 @@ import type { Actions, Component, State } from "../app/state.ts";
 import { isDrawable, type ArrayInfo } from "../dataset/dataset.ts";
 import { formatElements, formatShape, formatUnits } from "../dataset/labels.ts";
 import { el, setOptions, setText } from "./dom.ts";
+import { avatars } from "./together/avatars.ts";
 
 /** Maximum number of notes of an array that are shown; the tooltip has all of them. */
 const MAX_NOTES = 2;
@@ -15,7 +16,7 @@ export function header(actions: Actions): Component {
   const chooser = el("label", { class: "select" }, select);
   const facts = el("p", { class: "header-facts" });
   const notes = el("p", { class: "header-facts", id: "array-notes" });
-  const people = el("p", { class: "header-people" });
+  const people = avatars();
   select.addEventListener("change", () => {
     actions.showArray(select.value);
   });
@@ -26,7 +27,7 @@ export function header(actions: Actions): Component {
     chooser,
     facts,
     notes,
-    people,
+    people.element,
   );
   const update = (state: State) => {
     const { dataset, array } = state;
@@ -40,9 +41,7 @@ export function header(actions: Actions): Component {
     setText(facts, array ? factsOf(array, chooser.hidden) : "");
     setText(notes, (array?.notes ?? []).slice(0, MAX_NOTES).join("; "));
     notes.title = array?.notes.join("\n") ?? "";
-    const others = state.participants.filter((person) => person.id !== state.you);
-    people.hidden = others.length === 0;
-    setText(people, `With ${others.map((person) => person.name).join(", ")}`);
+    people.update(state);
   };
   return { element, update };
 }

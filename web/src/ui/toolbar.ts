@@ -2,12 +2,14 @@
 
 import type { Actions, Component, State } from "../app/state.ts";
 import { el, iconButton } from "./dom.ts";
+import { togetherButtons } from "./together/tools.ts";
 
 export function toolbar(actions: Actions): Component {
   const projection = iconButton("box", "Orthographic projection", "O", actions.toggleProjection);
   const save = iconButton("camera", "Save a picture", "S", actions.screenshot);
   const panel = iconButton("panel", "Appearance panel", "P", actions.togglePanel);
   panel.setAttribute("aria-controls", "side");
+  const together = togetherButtons(actions);
   const element = el(
     "nav",
     { class: "panel toolbar", "aria-label": "Picture" },
@@ -17,6 +19,7 @@ export function toolbar(actions: Actions): Component {
     iconButton("link", "Copy a link to this view", "L", () => {
       actions.copyLink(false);
     }),
+    ...together.elements,
     iconButton("help", "Keys and gestures", "?", actions.openHelp),
     panel,
   );
@@ -26,6 +29,7 @@ export function toolbar(actions: Actions): Component {
     projection.setAttribute("aria-pressed", String(camera !== null && "orthographic" in camera.projection));
     panel.setAttribute("aria-expanded", String(state.isPanelOpen));
     save.disabled = state.frame === null;
+    together.update(state);
   };
   return { element, update };
 }

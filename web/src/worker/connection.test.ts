@@ -13,7 +13,7 @@ import { FakeSocket } from "./fake-socket.ts";
 import type { FromWorker } from "./messages.ts";
 
 const PLACE = { dataset: "0".repeat(32), generation: 0, array: 0, level: 0 };
-const JOIN = { session: "main", name: "", width: 640, height: 480 };
+const JOIN = { session: "main", name: "", resume: "", width: 640, height: 480 };
 let posted: FromWorker[];
 
 beforeEach(() => {

@@ -5,6 +5,7 @@ import { parseDataset, parseDrawn, type SelectableMeaning } from "../dataset/dat
 import { parseStats } from "../dataset/stats.ts";
 import { parseJson, type Json } from "../json.ts";
 import { parseItem, type FrameInfo, type Join, type Note } from "../session/messages.ts";
+import { parseUpdate } from "../session/together/content.ts";
 import { NoteQueue } from "../session/note-queue.ts";
 import { parseServers } from "../session/servers.ts";
 import { WireClient, type WireEvent } from "../wire/client.ts";
@@ -318,6 +319,8 @@ export class Connection {
     if (item.kind === "changed") this.#requestDescription();
     else if (item.kind === "frame") this.#decoder.push({ frame: item.frame, bytes: bulk });
     else if (item.kind === "drawn") this.#post({ kind: "drawn", arrays: parseDrawn(decodeJson(bulk)) });
+    else if (item.kind === "shared")
+      this.#post({ kind: "shared", update: parseUpdate(item.numbers, decodeJson(bulk)) });
     else if (item.kind !== "unknown") this.#post(item);
   }
 

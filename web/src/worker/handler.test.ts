@@ -11,7 +11,7 @@ const CONNECT = {
   kind: "connect",
   url: "ws://a/wire",
   token: "t",
-  join: { session: "main", name: "", width: 640, height: 480 },
+  join: { session: "main", name: "", resume: "", width: 640, height: 480 },
 } as const;
 let posted: FromWorker[];
 let handle: (message: ToWorker) => void;

@@ -13,6 +13,8 @@ import type {
   Fidelity,
   ValuesNote,
 } from "../session/messages.ts";
+import type { SharedUpdate } from "../session/together/content.ts";
+import type { TogetherItem } from "../session/together/items.ts";
 import type { Server } from "../session/servers.ts";
 import type { BlockPlace, Range } from "../wire/operations.ts";
 
@@ -36,14 +38,24 @@ export type ToWorker =
 
 /** Message on a further picture. */
 export type PaneItem =
-  | Extract<SessionItem, { kind: "joined" | "view" | "truth" | "message" }>
+  | Extract<SessionItem, { kind: "joined" | "view" | "fidelity" | "message" }>
   | { readonly kind: "frame"; readonly frame: FrameInfo; readonly bitmap: ImageBitmap }
   /** The picture is not drawn any more; the others are. */
   | { readonly kind: "ended"; readonly reason: string };
 
 export type FromWorker =
   | { readonly kind: "pane"; readonly pane: number; readonly item: PaneItem }
-  | { readonly kind: "joined"; readonly you: number; readonly role: string; readonly view: Json }
+  | {
+      readonly kind: "joined";
+      readonly you: number;
+      readonly role: string;
+      readonly view: Json;
+      readonly seq: number;
+      readonly resume: string;
+      readonly edits: number;
+    }
+  | { readonly kind: "shared"; readonly update: SharedUpdate }
+  | Exclude<TogetherItem, { kind: "shared" }>
   | { readonly kind: "dataset"; readonly dataset: Dataset }
   /** Arrays drawn on other axes than those of the data set. */
   | { readonly kind: "drawn"; readonly arrays: readonly DrawnArray[] }

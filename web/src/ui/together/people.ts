@@ -1,0 +1,116 @@
+//! Participants with their colors and roles; following, presenting and the own name.
+
+import type { Component, State } from "../../app/state.ts";
+import type { TogetherActions } from "../../app/together.ts";
+import type { Participant } from "../../session/messages.ts";
+import { el, setText, textButton } from "../dom.ts";
+import { avatar } from "./avatars.ts";
+import { keyedList } from "./list.ts";
+
+const ROLES = [
+  ["own", "Owner"],
+  ["steer", "Steers"],
+  ["watch", "Watches"],
+] as const;
+
+export function peopleList(actions: TogetherActions): Component {
+  const name = el("input", {
+    type: "text",
+    "aria-label": "Your name",
+    placeholder: "Your name",
+    maxlength: 60,
+    autocomplete: "name",
+  });
+  const save = el("button", { type: "submit", class: "button" }, "Save");
+  const form = el("form", { class: "together-form" }, name, save);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    actions.rename(name.value);
+    name.blur();
+  });
+  const present = textButton("Present to all", () => undefined, "button");
+  const laser = textButton("Laser pointer", actions.toggleLaser, "button");
+  laser.title = "Show everybody where you point (X)";
+  const list = el("ul", { class: "people" });
+  const rows = keyedList<Participant, State>(list, (person) => String(person.id), row(actions));
+  const element = el(
+    "section",
+    { class: "group" },
+    el("h2", {}, "People"),
+    list,
+    form,
+    el("div", { class: "together-actions" }, present, laser),
+  );
+  let isPresenting = false;
+  let you = 0;
+  present.addEventListener("click", () => {
+    actions.present(isPresenting ? null : you);
+  });
+  const update = (state: State) => {
+    ({ you } = state);
+    const presenter = state.participants.find((person) => person.presents);
+    isPresenting = presenter?.id === you;
+    const mayPresent = state.role !== "watch" && (!presenter || isPresenting || state.role === "own");
+    setText(present, isPresenting ? "End presenting" : presenter ? "Take over presenting" : "Present to all");
+    present.setAttribute("aria-pressed", String(isPresenting));
+    present.hidden = !mayPresent || (state.participants.length < 2 && !isPresenting);
+    laser.setAttribute("aria-pressed", String(state.together.isLaserOn));
+    const own = state.participants.find((person) => person.id === you);
+    if (document.activeElement !== name && own) name.value = own.name;
+    rows(state.participants, state);
+  };
+  return { element, update };
+}
+
+function row(actions: TogetherActions) {
+  return (first: Participant) => {
+    let person = first;
+    let isFollowed = false;
+    const picture = avatar(first);
+    const name = el("span", { class: "person-name" });
+    const facts = el("span", { class: "person-facts" });
+    const follow = textButton("Follow", () => {
+      actions.follow(isFollowed ? null : person.id);
+    });
+    const hand = textButton("Hand over", () => {
+      actions.present(person.id);
+    });
+    const role = el("select", {}, ...ROLES.map(([value, label]) => el("option", { value }, label)));
+    role.addEventListener("change", () => {
+      actions.setRole(person.id, role.value);
+    });
+    const element = el("li", { class: "person" }, picture.element, name, facts, follow, hand, role);
+    const update = (next: Participant, state: State) => {
+      person = next;
+      const isYou = next.id === state.you;
+      isFollowed = state.together.leader === next.id;
+      const presenter = state.participants.find((other) => other.presents);
+      picture.update(next);
+      setText(name, isYou ? `${next.name} (you)` : next.name);
+      name.title = next.name;
+      setText(facts, factsOf(next, state));
+      element.classList.toggle("away", next.isAway);
+      follow.hidden = isYou || presenter?.id === state.you;
+      setText(follow, isFollowed ? "Stop" : "Follow");
+      follow.setAttribute("aria-label", `${isFollowed ? "Stop following" : "Follow"} ${next.name}`);
+      hand.hidden = isYou || presenter?.id !== state.you || next.role === "watch" || next.isAway;
+      hand.setAttribute("aria-label", `Hand presenting over to ${next.name}`);
+      role.hidden = state.role !== "own";
+      role.setAttribute("aria-label", `Role of ${next.name}`);
+      if (document.activeElement !== role) role.value = next.role;
+    };
+    return { element, update };
+  };
+}
+
+function factsOf(person: Participant, state: State): string {
+  const leader = state.participants.find((other) => other.id === person.follows);
+  const role = ROLES.find(([value]) => value === person.role)?.[1] ?? "";
+  const facts = [
+    person.isAway ? "away" : "",
+    person.presents ? "presents" : "",
+    leader && !person.presents ? `follows ${leader.id === state.you ? "you" : leader.name}` : "",
+    state.role === "own" ? "" : role.toLowerCase(),
+  ];
+  return facts.filter((fact) => fact !== "").join(", ");
+}
