@@ -110,7 +110,7 @@ export class Pane {
     this.#seq = -1;
     const size = this.#pixels();
     this.#sentSize = size;
-    this.#page.send({ kind: "openPane", pane: this.number, join: { session: "main", name: "", ...size } });
+    this.#page.send({ kind: "openPane", pane: this.number, join: { session: "main", name: "", resume: "", ...size } });
   }
 
   close(): void {
@@ -154,7 +154,7 @@ export class Pane {
       case "frame":
         this.#picture.show(item.frame, item.bitmap);
         return;
-      case "truth":
+      case "fidelity":
         this.#fidelity = item.fidelity;
         this.#report();
         return;

@@ -119,7 +119,7 @@ describe("a cell", () => {
 });
 
 describe("further pictures on a connection", () => {
-  const JOIN = { session: "main", name: "", width: 64, height: 48 };
+  const JOIN = { session: "main", name: "", resume: "", width: 64, height: 48 };
   let posted: FromWorker[];
 
   beforeEach(() => {

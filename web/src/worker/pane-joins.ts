@@ -91,7 +91,7 @@ export class PaneJoins {
     if (pane === undefined || !join) return; // closed meanwhile
     const item = parseItem(body);
     if (item.kind === "frame") join.decoder.push({ frame: item.frame, bytes: bulk });
-    else if (item.kind === "joined" || item.kind === "view" || item.kind === "truth")
+    else if (item.kind === "joined" || item.kind === "view" || item.kind === "fidelity")
       this.#host.post({ kind: "pane", pane, item });
     else if (item.kind === "message" && item.severity !== "info")
       this.#host.post({ kind: "pane", pane, item });

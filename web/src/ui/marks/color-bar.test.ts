@@ -33,12 +33,12 @@ describe("color bar", () => {
     if (linear?.kind !== "bar") throw new Error("expected a bar");
     expect(barTicks(linear, 200, 40).map(({ text }) => text)).toEqual(["200", "400", "600", "800", "1000"]);
     expect(shareOf(linear, 500.5)).toBeCloseTo(0.5, 9);
-    const scaled = { ...TRANSFER, scale: "log" };
+    const scaled = { ...TRANSFER, scale: "log" } as const;
     const log = keyOf(data, { transfer: scaled });
     if (log?.kind !== "bar") throw new Error("expected a bar");
     expect(barTicks(log, 130, 40).map(({ text }) => text)).toEqual(["1", "10", "100", "1000"]);
     expect(shareOf(log, 10)).toBeCloseTo(1 / 3, 9);
-    const both = { ...TRANSFER, range: [-1000, 1000] as const, scale: "symlog" };
+    const both = { ...TRANSFER, range: [-1000, 1000] as const, scale: "symlog" } as const;
     const symlog = keyOf(data, { transfer: both });
     if (symlog?.kind !== "bar") throw new Error("expected a bar");
     expect(barTicks(symlog, 200, 40).map(({ text }) => text)).toEqual(["−100", "−1", "0", "1", "100"]);
