@@ -14,6 +14,7 @@ import { Viewer } from "./app/viewer.ts";
 import { Gestures } from "./camera/gestures.ts";
 import { listenToKeys } from "./camera/keys.ts";
 import type { Json } from "./json.ts";
+import { embeddingOfPage } from "./notebook/embedding.ts";
 import { parseColormaps } from "./transfer/colormap.ts";
 import { ImageGestures } from "./layout/image-gestures.ts";
 import { layoutKeys } from "./layout/keys.ts";
@@ -34,13 +35,15 @@ import { togetherOverlay } from "./ui/together/overlay.ts";
 import { togetherPanel } from "./ui/together/panel.ts";
 import { followBar, listenToPointer, listenToUndo, nameQuestion } from "./ui/together/tools.ts";
 
-function start(): void {
+async function start(): Promise<void> {
   document.querySelector("#not-started")?.remove();
   const canvas = document.querySelector<HTMLCanvasElement>("#picture");
   if (!canvas) throw new Error("expected the page's canvas");
   const help = helpDialog();
+  const embedding = await embeddingOfPage();
   const components: Pick<Component, "update">[] = [];
   const show = (state: State) => {
+    embedding?.update(state);
     document.body.dataset.state = pageState(state);
     document.body.classList.toggle("panel-open", state.isPanelOpen);
     for (const component of components) component.update(state);
@@ -56,6 +59,7 @@ function start(): void {
     onPane: (message) => {
       panes.receive(message);
     },
+    embedding,
   });
   const size = () => ({ width: canvas.clientWidth, height: canvas.clientHeight });
   const state = () => viewer.state;
@@ -91,7 +95,8 @@ function start(): void {
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
   others.push(people.element, led.element, question.element);
   document.body.append(marks.element, pointers.element, el("div", { class: "overlay" }, ...others), help);
-  if (window.matchMedia("(max-width: 719px)").matches) viewer.togglePanel();
+  // A cell of a notebook is small, too.
+  if (embedding || window.matchMedia("(max-width: 719px)").matches) viewer.togglePanel();
 
   const target = {
     actions,
@@ -121,7 +126,11 @@ function start(): void {
   const handleKey = layoutKeys({ actions: viewer, layouts, state, size, activeAxis, move: target.move });
   listenToKeys({ ...target, handleKey }, viewer.stepTime);
   viewer.start();
-  void loadColormaps(viewer);
+  if (embedding) {
+    embedding.listen(viewer.change);
+    embedding.watchClicks(canvas, () => viewer.state.view);
+    viewer.setColormaps(parseColormaps(embedding.settings.colormaps));
+  } else void loadColormaps(viewer);
 }
 
 /** Loads the color maps for the swatches; without them the swatches are gray. */
@@ -134,4 +143,4 @@ async function loadColormaps(viewer: Viewer): Promise<void> {
   }
 }
 
-start();
+void start();

@@ -1,6 +1,7 @@
 //! The page's address: holds the view of a link, follows the view on the screen, and carries the token once (see
 //! `session/token.ts`).
 
+import type { EmbeddingSettings } from "../notebook/embedding.ts";
 import { storeToken, storedToken } from "../session/token.ts";
 import { formatFragment, parseFragment } from "../view/fragment.ts";
 import type { View, ViewPatch } from "../view/schema.ts";
@@ -16,10 +17,19 @@ export class Address {
   marks: string | null;
   /** Called when another link is opened on this page. */
   onNewLink: (patch: ViewPatch) => void = () => undefined;
+  readonly #settings: EmbeddingSettings | null;
   #token = "";
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor() {
+  /** `settings` are those of a page in a frame, whose own address means nothing. */
+  constructor(settings: EmbeddingSettings | null = null) {
+    this.#settings = settings;
+    if (settings) {
+      this.#token = settings.token;
+      this.patch = settings.view;
+      this.warnings = [];
+      return;
+    }
     const first = this.#read();
     this.patch = first.patch;
     this.warnings = first.warnings;
@@ -35,19 +45,20 @@ export class Address {
 
   setToken(token: string): void {
     this.#token = token;
-    storeToken(window.sessionStorage, window.location.pathname, token);
+    if (!this.#settings) storeToken(window.sessionStorage, window.location.pathname, token);
   }
 
   /** Puts the view into the address, so that a reload or a bookmark shows it again. */
   remember(view: View): void {
     clearTimeout(this.#timer);
+    if (this.#settings) return;
     this.#timer = setTimeout(() => {
       window.history.replaceState(null, "", formatFragment(view, null, this.marks));
     }, REMEMBER_MILLIS);
   }
 
   linkTo(view: View, withToken: boolean): string {
-    const page = window.location.href.replace(/#.*$/, "");
+    const page = (this.#settings?.link ?? window.location.href).replace(/#.*$/, "");
     return page + formatFragment(view, withToken ? this.#token : null, this.marks);
   }
 

@@ -3,7 +3,9 @@
 import type { PixelSize } from "../draw/picture.ts";
 import { backoffMillis } from "../session/backoff.ts";
 import type { Join, Note } from "../session/messages.ts";
+import { messageHandler } from "../worker/handler.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
+import type { Transport } from "../worker/transport.ts";
 import type { ConnectionState } from "./state.ts";
 
 /** Delay after which a new window size is sent; later sizes restart it. */
@@ -14,11 +16,19 @@ export interface ConnectionManagerOptions {
   readonly join: () => Join;
   readonly receive: (message: FromWorker) => void;
   readonly onState: (state: ConnectionState) => void;
+  /** Way to the node in a page without a connection of its own, whose messages are then handled by the page's thread: they pass
+   * through it anyway, and frames of other programs often allow no worker. */
+  readonly transport?: Transport | undefined;
+}
+
+/** Takes messages for the network, in a worker or in the page. */
+interface MessageTaker {
+  postMessage(message: ToWorker): void;
 }
 
 export class ConnectionManager {
   readonly #options: ConnectionManagerOptions;
-  readonly #worker: Worker | null;
+  readonly #worker: MessageTaker | null;
   #attempt = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #resizeTimer: ReturnType<typeof setTimeout> | undefined;
@@ -30,18 +40,35 @@ export class ConnectionManager {
 
   constructor(options: ConnectionManagerOptions) {
     this.#options = options;
-    this.#worker = isSupported()
-      ? new Worker(new URL("../worker/worker.ts", import.meta.url), { type: "module" })
-      : null;
-    this.#worker?.addEventListener("message", (event: MessageEvent<FromWorker>) => {
-      this.#receive(event.data);
-    });
-    this.#worker?.addEventListener("error", (event) => {
-      this.#workerFailed(event.message);
-    });
+    this.#worker = options.transport ? this.#inPage(options.transport) : this.#inWorker();
     window.addEventListener("online", () => {
       if (!this.#isOpen) this.connect();
     });
+  }
+
+  #inPage(transport: Transport): MessageTaker {
+    const handle = messageHandler((message) => {
+      this.#receive(message);
+    }, transport);
+    // Later, as from a worker: an answer never comes while the request is being made.
+    const postMessage = (message: ToWorker) => {
+      queueMicrotask(() => {
+        handle(message);
+      });
+    };
+    return { postMessage };
+  }
+
+  #inWorker(): MessageTaker | null {
+    if (!isSupported()) return null;
+    const worker = new Worker(new URL("../worker/worker.ts", import.meta.url), { type: "module" });
+    worker.addEventListener("message", (event: MessageEvent<FromWorker>) => {
+      this.#receive(event.data);
+    });
+    worker.addEventListener("error", (event) => {
+      this.#workerFailed(event.message);
+    });
+    return worker;
   }
 
   connect(): void {
@@ -54,7 +81,7 @@ export class ConnectionManager {
     }
     this.#isOpen = false;
     const token = this.#options.token();
-    if (token !== "" && isUnencrypted(window.location)) {
+    if (token !== "" && !this.#options.transport && isUnencrypted(window.location)) {
       const reason =
         "This page was loaded over an unencrypted connection, so its access token is not sent: others could read it. " +
         "Open it over HTTPS or through an ssh tunnel; see docs/deploy.md.";

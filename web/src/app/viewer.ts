@@ -17,6 +17,7 @@ import { statsKey } from "../dataset/stats.ts";
 import { worldBox, type WorldBox } from "../dataset/world.ts";
 import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/picture.ts";
 import type { Json } from "../json.ts";
+import type { Embedding } from "../notebook/embedding.ts";
 import type { Fidelity, FrameInfo } from "../session/messages.ts";
 import { nextTime } from "../session/playback.ts";
 import { ViewSync } from "../session/view-sync.ts";
@@ -41,6 +42,8 @@ export interface ViewerOptions {
   readonly paintMarks: PaintOver;
   /** Handles a message on a further picture of the page. */
   readonly onPane: (message: Extract<FromWorker, { kind: "pane" }>) => void;
+  /** Of a page in a frame. */
+  readonly embedding: Embedding | null;
 }
 
 export class Viewer implements Actions {
@@ -48,7 +51,7 @@ export class Viewer implements Actions {
   readonly #picture: Picture;
   readonly #screenshot: Screenshot;
   readonly #viewSync = new ViewSync();
-  readonly #address = new Address();
+  readonly #address: Address;
   readonly #connection: ConnectionManager;
   readonly #toasts = new Toasts((toasts) => {
     this.#set({ toasts });
@@ -100,6 +103,7 @@ export class Viewer implements Actions {
         this.rest();
       },
     });
+    this.#address = new Address(options.embedding?.settings);
     this.#requestedView = this.#address.patch;
     const marks = parseMarks(this.#address.marks) ?? storedMarks(window.localStorage);
     this.#address.marks = formatMarks(marks);
@@ -117,6 +121,7 @@ export class Viewer implements Actions {
       onState: (connection) => {
         this.#set({ connection });
       },
+      transport: options.embedding?.transport,
     });
     for (const warning of this.#address.warnings) this.#toasts.show("warning", warning);
   }

@@ -11,6 +11,7 @@ import {
 import { Connection } from "./connection.ts";
 import { FakeSocket } from "./fake-socket.ts";
 import type { FromWorker } from "./messages.ts";
+import { webSocketTransport } from "./transport.ts";
 
 const PLACE = { dataset: "0".repeat(32), generation: 0, array: 0, level: 0 };
 const JOIN = { session: "main", name: "", resume: "", width: 640, height: 480 };
@@ -28,7 +29,9 @@ afterEach(() => {
 });
 
 function connect(): { connection: Connection; socket: FakeSocket } {
-  const connection = new Connection("ws://a/wire", "t", JOIN, (message) => posted.push(message));
+  const connection = new Connection(webSocketTransport("ws://a/wire"), "t", JOIN, (message) =>
+    posted.push(message),
+  );
   return { connection, socket: FakeSocket.last };
 }
 

@@ -1,4 +1,4 @@
-//! One connection to a viewing node: moves bytes between a WebSocket and the wire's state machine, asks for the
+//! One connection to a viewing node: moves bytes between a socket and the wire's state machine, asks for the
 //! description, joins the session, and reports to the page.
 
 import { parseDataset, parseDrawn, type SelectableMeaning } from "../dataset/dataset.ts";
@@ -20,8 +20,8 @@ import {
 import { describeParameters, statsParameters } from "../wire/operations.ts";
 import { FrameDecoder } from "./decoder.ts";
 import { PaneJoins } from "./pane-joins.ts";
-import { connectionFailureReason } from "./connection-failure.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
+import { OPEN, type MessageSocket, type Transport } from "./transport.ts";
 
 /** Name of the page in the server's log. */
 const PROGRAM = "corridor-web/0.1";
@@ -52,7 +52,8 @@ type StatsRequest = Extract<ToWorker, { kind: "stats" }>;
 export type Post = (message: FromWorker, transfer?: Transferable[]) => void;
 
 export class Connection {
-  readonly #socket: WebSocket;
+  readonly #transport: Transport;
+  readonly #socket: MessageSocket;
   readonly #client: WireClient;
   readonly #post: Post;
   readonly #decoder: FrameDecoder;
@@ -76,7 +77,8 @@ export class Connection {
   /** Ended by the page. */
   #isClosed = false;
 
-  constructor(url: string, token: string, join: Join, post: Post) {
+  constructor(transport: Transport, token: string, join: Join, post: Post) {
+    this.#transport = transport;
     this.#post = post;
     this.#decoder = new FrameDecoder({
       decoded: (frame, bitmap) => {
@@ -102,7 +104,7 @@ export class Connection {
     this.#joinOp = this.#request("join", encodeJson({ ...join }), INTERACTIVE, { kind: "join" });
     // Sends items as long as the connection lives. Older nodes do not support it; then nothing is shown.
     this.#request("servers", new Uint8Array(0), NORMAL, { kind: "servers" });
-    this.#socket = new WebSocket(url);
+    this.#socket = transport.open();
     this.#socket.binaryType = "arraybuffer";
     this.#socket.onopen = () => {
       this.#hasOpened = true;
@@ -114,11 +116,11 @@ export class Connection {
     this.#socket.onclose = (event) => {
       if (this.#hasOpened)
         this.#end({ kind: "disconnected", reason: event.reason || "the server closed the connection" });
-      else void this.#reportFailure(url);
+      else void this.#reportFailure();
     };
     this.#greetingTimer = setTimeout(() => {
       if (this.#hasOpened) this.#end({ kind: "disconnected", reason: "the server does not answer" });
-      else void this.#reportFailure(url);
+      else void this.#reportFailure();
     }, GREETING_LIMIT_MILLIS);
     this.#watchTimer = setInterval(() => {
       this.#checkSilence(performance.now());
@@ -220,7 +222,7 @@ export class Connection {
   /** Hands frames, and then notes, to the socket while its buffer has room; the rest waits. */
   #flush(): void {
     clearTimeout(this.#flushTimer);
-    if (this.#socket.readyState !== WebSocket.OPEN) return;
+    if (this.#socket.readyState !== OPEN) return;
     while (this.#socket.bufferedAmount < MAX_SEND_BUFFER_BYTES) {
       const frame = this.#client.takeFrame() ?? this.#takeNote();
       if (!frame) return;
@@ -262,11 +264,11 @@ export class Connection {
     }
   }
 
-  /** Reports a WebSocket that never opened, with the reason that the server gives by plain HTTP. */
-  async #reportFailure(url: string): Promise<void> {
+  /** Reports a socket that never opened, with the reason that the transport finds. */
+  async #reportFailure(): Promise<void> {
     if (this.#hasEnded) return;
     this.#stop();
-    const reason = await connectionFailureReason(url);
+    const reason = await this.#transport.failureReason();
     if (!this.#isClosed) this.#post({ kind: "disconnected", reason });
   }
 

@@ -5,16 +5,22 @@ import { describeThrown } from "../wire/error.ts";
 import { WireError } from "../wire/codec.ts";
 import { Connection, type Post } from "./connection.ts";
 import type { ToWorker } from "./messages.ts";
+import { webSocketTransport, type Transport } from "./transport.ts";
 
-/** Returns a function that handles messages; `post` answers them. */
-export function messageHandler(post: Post): (message: ToWorker) => void {
+/** Returns a function that handles messages; `post` answers them. Connections are WebSockets unless `transport` is given. */
+export function messageHandler(post: Post, transport?: Transport): (message: ToWorker) => void {
   let connection: Connection | null = null;
   const handle = (message: ToWorker) => {
     switch (message.kind) {
       case "connect":
         connection?.close();
         connection = null;
-        connection = new Connection(message.url, message.token, message.join, post);
+        connection = new Connection(
+          transport ?? webSocketTransport(message.url),
+          message.token,
+          message.join,
+          post,
+        );
         return;
       case "note":
         connection?.note(message.note);
