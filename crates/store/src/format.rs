@@ -74,6 +74,12 @@ pub trait Format: Send + Sync + 'static {
         true
     }
 
+    /// Whether reads may wait for reads of other sources of this process, as those of objects in Python do: they get storage threads
+    /// of their own, so that both kinds cannot wait for each other.
+    fn waits_for_others(&self) -> bool {
+        false
+    }
+
     /// Returns long work that must be done once before elements of this array can be read; see
     /// [`ByteStore::prepare`](crate::ByteStore::prepare).
     fn prepare(&self, _array: u32, _priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {

@@ -18,6 +18,7 @@ mod schedule;
 pub use cache::side_cache::{MAX_ENTRY_BYTES, SIDE_CACHE_BYTES, SideCache};
 pub use format::{Access, CancelFlag, Format};
 pub use formats::hdf5::{NewHdf5, create_hdf5};
+pub use formats::objects::{ObjectReader, ObjectsDescription, open_objects};
 pub use formats::open::{open, open_format};
 pub use formats::recognize::{DetachedHeader, recognize};
 pub use io::byte_store::{ByteStore, FileBytes, IoCounts, process_io_counts};

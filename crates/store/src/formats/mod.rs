@@ -8,6 +8,7 @@ pub(crate) mod netcdf3;
 pub(crate) mod nifti;
 pub(crate) mod npy;
 pub(crate) mod nrrd;
+pub(crate) mod objects;
 pub(crate) mod open;
 pub(crate) mod raw;
 pub(crate) mod recognize;

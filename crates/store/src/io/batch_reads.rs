@@ -39,6 +39,7 @@ pub(crate) fn read_together(format: &Arc<dyn Format>, reads: Vec<SmallRead>) -> 
     let withdraw = CancelWorkOnDrop(CancelFlag::default());
     // A job reports at least one read whenever it yields its thread.
     let (sender, ends) = mpsc::channel(reads.len());
+    let workers = Workers::of(&**format);
     let jobs: Vec<SmallReadBatch> = in_jobs(reads)
         .into_iter()
         .map(|reads| SmallReadBatch {
@@ -49,14 +50,14 @@ pub(crate) fn read_together(format: &Arc<dyn Format>, reads: Vec<SmallRead>) -> 
             ended: Vec::new(),
             cancel: withdraw.0.clone(),
             sender: sender.clone(),
-            workers: Workers::shared().clone(),
+            workers: workers.clone(),
         })
         .collect();
     drop(sender);
     let submitted = async move {
         for job in jobs {
-            let permit = Workers::shared().permit().await;
-            Workers::shared().submit(Box::new(job), permit);
+            let permit = workers.permit().await;
+            workers.submit(Box::new(job), permit);
         }
         ends
     };

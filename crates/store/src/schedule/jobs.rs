@@ -130,8 +130,9 @@ pub(crate) async fn queue_all(jobs: Vec<BlockJob>, call: BlocksCall) {
         }
         let units = u32::try_from(job.size_bytes.div_ceil(ROOM_UNIT_BYTES)).unwrap_or(u32::MAX);
         job.permit = take(&call.room, units.min(ROOM_UNITS)).await;
-        let permit = Workers::shared().permit().await;
-        Workers::shared().submit(Box::new(job), permit);
+        let workers = Workers::of(&*job.format);
+        let permit = workers.permit().await;
+        workers.submit(Box::new(job), permit);
     }
 }
 

@@ -17,12 +17,16 @@ use array::{Priority, Urgency};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::Format;
+
 /// Most jobs in the queue of storage threads; a pick scans all of them, about 0.25 ms at this length.
 pub const MAX_QUEUED_JOBS: usize = 16_384;
 /// Fewest storage threads: reads of a cold disk wait and do not compute.
 const MIN_THREADS: usize = 8;
 /// Most storage threads.
 const MAX_THREADS: usize = 64;
+/// Storage threads of formats that wait for other sources: few, since most of these formats hold one lock while they read.
+const WAITING_THREADS: usize = 4;
 /// Nice value (`nice(2)`) of storage threads that step back: if cores are scarce, one gets a thirtieth of the time of a drawing thread.
 const STEPS_BACK: i32 = 15;
 
@@ -110,6 +114,16 @@ impl Workers {
             let cores = thread::available_parallelism().map_or(1, NonZero::get);
             Self::start((cores * 2).clamp(MIN_THREADS, MAX_THREADS))
         })
+    }
+
+    /// The pool for reads of a format: that of the process, or the one for formats that wait for other sources.
+    pub(crate) fn of(format: &dyn Format) -> &'static Self {
+        static WAITING: OnceLock<Workers> = OnceLock::new();
+        if format.waits_for_others() {
+            WAITING.get_or_init(|| Self::start(WAITING_THREADS))
+        } else {
+            Self::shared()
+        }
     }
 
     pub(crate) fn start(threads: usize) -> Self {

@@ -143,6 +143,10 @@ impl Format for FormatWithMeaning {
         self.inner.covers(array, level, selection)
     }
 
+    fn waits_for_others(&self) -> bool {
+        self.inner.waits_for_others()
+    }
+
     fn prepare(&self, array: u32, priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {
         self.inner.prepare(array, priority)
     }

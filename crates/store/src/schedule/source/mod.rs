@@ -119,14 +119,15 @@ impl Source for FormatSource {
                 preparation.await?;
             }
             let expected = pieces.len();
+            let workers = Workers::of(&*format);
             let withdraw = CancelWorkOnDrop(CancelFlag::default());
             let (sender, mut results) = mpsc::channel(expected);
             for (selection, into) in pieces {
-                let permit = Workers::shared().permit().await;
+                let permit = workers.permit().await;
                 let (format, cancel, sender) = (Arc::clone(&format), withdraw.0.clone(), sender.clone());
                 let request = ReadRequest { selection, ..request.clone() };
                 let job = PieceJob { format, request, into, cancel, sender };
-                Workers::shared().submit(Box::new(job), permit);
+                workers.submit(Box::new(job), permit);
             }
             drop(sender);
             let mut finished = 0;
