@@ -124,6 +124,12 @@ impl Context {
         Self { budget, scratch: store::Scratch::new(budget.scratch), ..self.clone() }
     }
 
+    /// Returns options for opening data that are not kept on disk, with the scratch memory of this context.
+    #[must_use]
+    pub fn scratch_options(&self) -> store::OpenOptions {
+        store::OpenOptions { scratch: self.scratch.clone(), ..store::OpenOptions::default() }
+    }
+
     /// Returns the settings of this context for inspecting network paths.
     #[must_use]
     pub fn inspect_settings(&self) -> InspectSettings {
@@ -212,8 +218,15 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
             (name, growing(&remote), Upstream::only(remote))
         }
     };
-    let cached = Cached::with_held_memory(inner, context.budget.cache, context.budget.held_memory());
-    Ok(Stack { name, source: Arc::new(cached.clone()), cached, work, array, upstream })
+    Ok(Stack { work, array, ..stack_of(name, inner, upstream, context) })
+}
+
+/// Returns the stack of a source, with a cache of the context's size over it.
+#[must_use]
+pub fn stack_of(name: String, source: Arc<dyn Source>, upstream: Upstream, context: &Context) -> Stack {
+    let cached = Cached::with_held_memory(source, context.budget.cache, context.budget.held_memory());
+    let source = Arc::new(cached.clone());
+    Stack { name, source, cached, work: LongWork::default(), array: String::new(), upstream }
 }
 
 /// Listens for a server that connects to this process, and reports the URL that it needs.

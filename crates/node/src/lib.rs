@@ -21,6 +21,7 @@ pub mod join;
 pub mod memory;
 pub mod node;
 pub mod operations;
+pub mod relay;
 mod servers;
 pub mod ssh;
 pub mod take_part;

@@ -10,7 +10,7 @@ use link::quic;
 use server::answer_memory::AnswerMemory;
 use server::connection::Service;
 use server::connections::Limits;
-use server::exports::Exports;
+use server::exports::{Exports, Opener};
 use server::http::{HttpSite, colormaps, redirect_router, router};
 use server::identity::{self, IdentityChoice};
 use server::metrics::Metrics;
@@ -24,6 +24,7 @@ use server::token::Admission;
 use server::zarr;
 
 use crate::assemble::Context;
+use crate::relay::Relays;
 
 /// Address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +96,15 @@ pub struct ServerNode {
 /// # Errors
 /// The errors of opening.
 pub async fn open(options: &ServerOptions) -> Result<Arc<NodeState>> {
-    let exports = Exports::open(&options.locations, &options.context, options.explores_folders).await?;
+    open_by(options, &options.context).await
+}
+
+/// Opens the data sets as [`open`] does, by `opener` instead of the options' context.
+///
+/// # Errors
+/// The errors of opening.
+pub async fn open_by(options: &ServerOptions, opener: &dyn Opener) -> Result<Arc<NodeState>> {
+    let exports = Exports::open(&options.locations, opener, options.explores_folders).await?;
     let answer_memory = AnswerMemory::new(options.context.budget.send);
     let complete = |peer: &Url| running_servers::complete(&options.context.directories.runtime, peer.clone());
     let peers = options.peers.iter().map(complete).collect();
@@ -209,6 +218,13 @@ impl ServerNode {
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.port = self.port.with_limits(limits);
         self
+    }
+
+    /// Returns this server, which also serves clients whose messages this process moves.
+    #[must_use]
+    pub fn accepting_relays(self) -> (Self, Relays) {
+        let (port, links) = self.port.accepting_links();
+        (Self { port, ..self }, Relays::new(links))
     }
 
     /// Returns the data sets that are served.

@@ -10,7 +10,7 @@ use array::{
 use client::reading::read_batches;
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
-use server::exports::Export;
+use server::exports::{Export, Opener};
 use stream::{DrawDevice, DrawResources, RankChannels, Regridded, Session, run_worker};
 use view::View;
 
@@ -36,7 +36,22 @@ pub async fn start(
     ranks: Option<RankChannels>,
 ) -> Result<ServerNode> {
     store::step_back();
-    let shared = node::open(options).await?;
+    start_by(options, &options.context, first_view, device, ranks).await
+}
+
+/// Starts a viewing node as [`start`] does, with data that `opener` opens at the location, in a process that also does
+/// other work.
+///
+/// # Errors
+/// As [`start`].
+pub async fn start_by(
+    options: &ServerOptions,
+    opener: &dyn Opener,
+    first_view: Option<View>,
+    device: DrawDevice,
+    ranks: Option<RankChannels>,
+) -> Result<ServerNode> {
+    let shared = node::open_by(options, opener).await?;
     let export = shared.exports.find("").await?;
     let regridded = Regridded::open(Arc::new(LatestData(Arc::clone(&export)))).await?;
     let source = Arc::new(regridded.clone());

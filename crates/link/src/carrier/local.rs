@@ -24,6 +24,22 @@ pub fn pair() -> (Link, Link) {
     (link(to_a, from_a), link(to_b, from_b))
 }
 
+/// End of a link whose messages the caller moves itself: for a peer behind the connection of another program.
+pub struct MessageEnd {
+    /// Messages for the link, in order.
+    pub outgoing: mpsc::Sender<Bytes>,
+    /// Messages of the link, in order; ends with it.
+    pub incoming: mpsc::Receiver<Bytes>,
+}
+
+/// Creates a link and the other end of it as messages. `peer` is the displayed address of that end.
+#[must_use]
+pub fn by_messages(peer: &str) -> (Link, MessageEnd) {
+    let (outgoing, receiver) = mpsc::channel(QUEUED_MESSAGES);
+    let (sender, incoming) = mpsc::channel(QUEUED_MESSAGES);
+    (Link::new(LocalCarrier { sender, receiver }, peer), MessageEnd { outgoing, incoming })
+}
+
 struct LocalCarrier {
     sender: mpsc::Sender<Bytes>,
     receiver: mpsc::Receiver<Bytes>,

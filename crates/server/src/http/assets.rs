@@ -95,6 +95,45 @@ pub(crate) fn find(path: &str) -> Option<Asset> {
     }
 }
 
+/// Returns the page as one document, with its styles and its script inside: for programs that show it in a frame. `None`
+/// if the viewer was not built in.
+#[must_use]
+pub fn single_document() -> Option<String> {
+    let page = String::from_utf8(Dist::get("index.html")?.data.into_owned()).ok()?;
+    let text = |path: &str| {
+        let file = Dist::get(path.trim_start_matches("./"))?;
+        String::from_utf8(file.data.into_owned()).ok()
+    };
+    let mut rest = page.as_str();
+    let mut document = String::with_capacity(1 << 20);
+    // The tags with addresses are those that Vite writes, each as a whole.
+    while let Some(at) = rest.find('<') {
+        let (before, tag) = rest.split_at(at);
+        document.push_str(before);
+        let end = tag.find('>').map_or(tag.len(), |end| end + 1);
+        let (tag, after) = tag.split_at(end);
+        rest = after;
+        if let Some(path) = attribute(tag, "<script", "src") {
+            // A script ends at the first end tag, also within a text, and a comment of HTML would hide that tag.
+            let script = text(path)?.replace("</script", "<\\/script").replace("<!--", "<\\!--");
+            document.push_str(&format!("<script type=\"module\">{script}"));
+        } else if tag.contains("rel=\"stylesheet\"") {
+            let style = text(attribute(tag, "<link", "href")?)?;
+            document.push_str(&format!("<style>{style}</style>"));
+        } else if attribute(tag, "<link", "href").is_none() {
+            document.push_str(tag);
+        }
+    }
+    document.push_str(rest);
+    Some(document)
+}
+
+/// Returns an attribute of a tag that begins with `start`.
+fn attribute<'a>(tag: &'a str, start: &str, name: &str) -> Option<&'a str> {
+    let (_, value) = tag.strip_prefix(start)?.split_once(&format!(" {name}=\""))?;
+    value.split_once('"').map(|(value, _)| value)
+}
+
 fn media_type(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap_or_default() {
         "html" => "text/html; charset=utf-8",
@@ -113,6 +152,16 @@ fn media_type(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_document_holds_styles_and_script() {
+        // Without it, as when the viewer was not built, there is nothing to test.
+        let Some(page) = single_document() else { return };
+        assert_eq!(page.matches("<script type=\"module\">").count(), 1);
+        assert_eq!(page.matches("</script>").count(), 1);
+        assert!(page.contains("<style>") && page.contains("id=\"picture\""));
+        assert!(!page.contains("src=\"./") && !page.contains("href=\"./"));
+    }
 
     #[test]
     fn a_page_is_always_found_and_nothing_outside_the_folder() {

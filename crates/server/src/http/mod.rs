@@ -6,7 +6,7 @@
 //! for this address) has no access: see [`public_address`](crate::public_address). Refusals are readable: a browser
 //! gets a page.
 
-pub(crate) mod assets;
+pub mod assets;
 pub mod colormaps;
 
 use std::sync::Arc;

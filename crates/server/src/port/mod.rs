@@ -10,7 +10,7 @@ pub mod open_files;
 mod write_timeout;
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use link::multistream::topology::Topology;
 use link::multistream::{AcceptedSession, StreamRegistry};
-use link::{TcpMonitor, quic};
+use link::{Link, TcpMonitor, quic};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -70,8 +70,13 @@ fn protocol(first: &[u8]) -> SniffedProtocol {
     }
 }
 
+/// Most links of this process that wait to be served; further ones wait at their maker.
+pub const MAX_OFFERED_LINKS: usize = 4;
+
 /// An incoming connection.
 enum AcceptedConnection {
+    /// A link within this process.
+    Link(Link),
     Stream(TcpStream, SocketAddr),
     Quic(Box<quic::IncomingConnection>),
 }
@@ -79,6 +84,7 @@ enum AcceptedConnection {
 impl AcceptedConnection {
     fn peer(&self) -> SocketAddr {
         match self {
+            Self::Link(_) => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
             Self::Stream(_, peer) => *peer,
             Self::Quic(incoming) => incoming.peer(),
         }
@@ -104,6 +110,13 @@ async fn next_of(udp: Option<&UdpListener>) -> Option<quic::IncomingConnection> 
     }
 }
 
+async fn next_link(links: Option<&mut mpsc::Receiver<Link>>) -> Option<Link> {
+    match links {
+        Some(links) => links.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// A listening port, and the services on it.
 pub struct Port {
     listener: TcpListener,
@@ -115,6 +128,8 @@ pub struct Port {
     registry: StreamRegistry,
     /// Clients that this server connects to.
     waiting_clients: Vec<WaitingClient>,
+    /// Links of clients in this process.
+    links: Option<mpsc::Receiver<Link>>,
     /// Routers for HTTP.
     pub sites: Routers,
     service: Arc<Service>,
@@ -148,6 +163,7 @@ impl Port {
             connections: Connections::new(Limits::default()),
             registry: Topology::detect().map_or_else(StreamRegistry::default, StreamRegistry::on),
             waiting_clients: Vec::new(),
+            links: None,
             sites,
             service,
         }
@@ -165,6 +181,13 @@ impl Port {
         Self { waiting_clients, ..self }
     }
 
+    /// Returns this port, which also serves links that are made in this process and sent to the other value.
+    #[must_use]
+    pub fn accepting_links(self) -> (Self, mpsc::Sender<Link>) {
+        let (sender, links) = mpsc::channel(MAX_OFFERED_LINKS);
+        (Self { links: Some(links), ..self }, sender)
+    }
+
     /// Returns this port with other limits for its connections.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
@@ -175,7 +198,8 @@ impl Port {
     ///
     /// # Cancel safety
     /// Dropping the future ends every connection.
-    pub async fn run(self) {
+    pub async fn run(mut self) {
+        let mut links = self.links.take();
         let this = Arc::new(self);
         let mut tasks = JoinSet::new();
         let mut waiting_clients = JoinSet::new();
@@ -195,6 +219,7 @@ impl Port {
                         continue;
                     }
                 },
+                Some(link) = next_link(links.as_mut()) => AcceptedConnection::Link(link),
                 Some(incoming) = next_of(this.udp.as_ref()) => {
                     // An address may be forged; it must not take the place of another client.
                     if !incoming.is_reached() && this.connections.is_crowded() {
@@ -232,6 +257,7 @@ impl Port {
 
     async fn connection(&self, came: AcceptedConnection, slot: &Arc<ConnectionSlot>) -> Result<()> {
         match came {
+            AcceptedConnection::Link(link) => Arc::clone(&self.service).serve(link, slot).await,
             AcceptedConnection::Stream(stream, peer) => self.stream(stream, peer, slot).await,
             AcceptedConnection::Quic(incoming) => {
                 let link = self.in_time(incoming.establish()).await?;
