@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 
+from . import _html
 from ._description import ArrayInfo
 from ._errors import InvalidError
 from ._futures import start
@@ -319,6 +320,9 @@ class Array:
         decoded = ", decoded" if self._is_decoded else ""
         units = f" [{self.units}]" if self.units else ""
         return f"<corridor.Array {self.name!r}{units} {self._summary()}{level}{decoded}>"
+
+    def _repr_html_(self) -> str:
+        return _html.of_array(self)
 
     def _summary(self) -> str:
         axes = ", ".join(f"{dim}: {size}" for dim, size in zip(self.dims, self.shape, strict=True))

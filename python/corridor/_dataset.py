@@ -5,7 +5,7 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
-from . import _connection_cache, _native
+from . import _connection_cache, _html, _native
 from ._array import Array
 from ._description import described
 from ._errors import InvalidError, NotFoundError
@@ -132,6 +132,9 @@ class Dataset(Mapping[str, Array]):
         if len(self) > _MAX_LISTED:
             lines.append(f"  ... and {len(self) - _MAX_LISTED} more")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return _html.of_dataset(self)
 
 
 class _MissingArray(NotFoundError, KeyError):
