@@ -41,7 +41,9 @@ from ._errors import (
 )
 from ._picture import PictureOptions, SlabPictureOptions
 from ._slabs import Slabs
-from ._view import KEYWORDS
+from ._indexing import Key
+from ._view import KEYWORDS, ViewOptions
+from ._viewer.show import show
 
 __version__: str = _native.VERSION
 
@@ -73,6 +75,7 @@ __all__ = [
     "render",
     "render_with_slabs",
     "submit_many",
+    "view",
 ]
 
 
@@ -180,3 +183,47 @@ def render_with_slabs(
         return data.render_with_slabs(**how)
     opened: Dataset | Array = open(data)
     return opened.render_with_slabs(**how)
+
+
+def view(
+    x: Any,
+    *,
+    key: Key | None = None,
+    memory: str | None = None,
+    device: str = "auto",
+    height: int = 480,
+    **fields: Unpack[ViewOptions],
+) -> Any:
+    """Open a viewer: in a notebook a widget with the picture, elsewhere an object with a link and ``open()``.
+
+    ``x`` is a location, as for :func:`open`; a :class:`Dataset`; an :class:`Array`; an array of numpy, dask, h5py or zarr, or
+    another object that numpy converts; or a data set or array of xarray.
+
+    ``key`` selects elements of an array as indexing does, with positive steps: those of an :class:`Array` are decoded, and read
+    when a picture needs them; an integer keeps its axis, with one element. ``memory`` limits the memory of the viewer,
+    ``"1GiB"`` by default. ``device`` is ``"cpu"``, ``"gpu"``, or ``"auto"``, a graphics processor if there is one. ``height``
+    is that of the widget, in CSS pixels. The fields of a view are listed at the end.
+
+    >>> import corridor, numpy as np
+    >>> viewer = corridor.view(np.arange(4096.0).reshape(16, 16, 16), camera="front")
+    >>> viewer.array, viewer.screenshot((32, 24))[1:4]
+    ('data', b'PNG')
+    >>> viewer.close()
+
+    **What is copied.** Objects in this process are not copied as a whole: the viewer is a part of the process and copies the
+    blocks that it draws, within ``memory``. Do not change an array while it is shown; after a change call ``view`` again.
+    Blocks of dask are computed when a picture needs them, each as a whole and at most 1 GiB; the last 256 MiB are kept. Coarse
+    pictures need means of all elements, so a large dask array is computed once, block by block, for its first picture. Names,
+    dimensions, coordinates, units and attributes of xarray are kept; coordinates are copied. Masked elements are not drawn.
+    The arrays of one location share a viewer, which ends when nothing refers to it, by ``close()``, or with the process.
+
+    Access needs the token of the link, and the viewer listens on this machine only. In a notebook the messages of the page
+    pass through the kernel, so that it works behind JupyterHub and in Colab. Widgets need ``pip install 'corridor[notebook]'``.
+
+    Raises as :func:`open` does; :class:`TooLargeError` for blocks of dask above 1 GiB, with advice; :class:`UnsupportedError`
+    for elements that are not numbers.
+    """
+    return show(x, key, memory, device, height, dict(fields))
+
+
+view.__doc__ = f"{view.__doc__}{KEYWORDS}"

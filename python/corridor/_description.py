@@ -29,6 +29,7 @@ class Axis(TypedDict):
     name: str
     units: str
     coordinates: Literal["index"] | Coordinates
+    kind: NotRequired[str]
 
 
 class Level(TypedDict):

@@ -38,7 +38,44 @@ def render(
     keywords: str,
     form: tuple[tuple[int, int], str, str],
     slabs: tuple[bool, int, int | None] | None,
+    timeout_secs: float | None = None,
 ) -> tuple[_Bytes, str | None, Slabs | None]: ...
+
+def resolve_view(connection: Connection, array: str | None, keywords: str, size: tuple[int, int]) -> str: ...
+
+def open_objects(
+    description: str,
+    read: Callable[[int, list[tuple[int, int, int]]], _Bytes],
+    memory: str | None = None,
+) -> Connection: ...
+
+def serve_view(
+    connection: Connection, path: str | None, meaning: str | None, view: str, memory: str, device: str
+) -> ViewServer: ...
+
+def viewer_page() -> str | None: ...
+
+def viewer_colormaps() -> str: ...
+
+@final
+class ViewServer:
+    @property
+    def page(self) -> str: ...
+    @property
+    def token(self) -> str: ...
+    def connect(
+        self,
+        on_message: Callable[[bytes | None], None],
+        on_taken: Callable[[int], None],
+        window_bytes: int,
+    ) -> Relay: ...
+    def close(self) -> None: ...
+
+@final
+class Relay:
+    def send(self, message: bytes) -> None: ...
+    def grant(self, size_bytes: int) -> None: ...
+    def close(self) -> None: ...
 
 @final
 class Slabs:

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use array::{Dataset, Error, Meaning, Priority, Result, Urgency};
+use array::{Dataset, Error, Meaning, Priority, Result, Source, Urgency};
 use client::dial::ConnectOptionsText;
 use client::directories::UserDirectories;
 use client::remote_call::{CallProgress, DynamicCall, DynamicResponse, Operand};
 use client::reverse;
+use client::upstream::Upstream;
 use client::url::{Location, Url};
 use futures::future::FutureExt;
-use node::assemble::{Context, assemble, exports};
+use node::assemble::{Context, assemble, exports, stack_of};
 use node::memory::{MemoryBudget, parse_size};
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -80,7 +81,7 @@ fn prepare(
     })
 }
 
-fn meaning_of(text: &str) -> Result<Meaning> {
+pub(crate) fn meaning_of(text: &str) -> Result<Meaning> {
     match text {
         "labels" => Ok(Meaning::Labels),
         "intensity" => Ok(Meaning::Intensity),
@@ -316,6 +317,24 @@ impl Connection {
     /// Returns the stack from which pictures are drawn, and the memory for their blocks, in bytes.
     pub(crate) fn to_draw(&self) -> (Stack, u64) {
         (self.stack.clone(), MemoryBudget::viewing(self.context.budget.whole).render)
+    }
+
+    /// Returns the stack and the context with which it was opened.
+    pub(crate) fn opened(&self) -> (Stack, Arc<Context>) {
+        (self.stack.clone(), Arc::clone(&self.context))
+    }
+
+    /// Opens a source of this process as a data set called `name`, within `memory_bytes`.
+    pub(crate) async fn of_source(
+        name: String,
+        open: impl FnOnce(&Context) -> Result<Arc<dyn Source>> + Send + 'static,
+        memory_bytes: u64,
+    ) -> Result<Self> {
+        let context = contexts(|contexts| contexts.of_budget(memory_bytes))?;
+        let source = open(&context)?;
+        let dataset = source.describe().await?;
+        let stack = stack_of(name, source, Upstream::Here, &context);
+        Ok(Self { stack, dataset, array: String::new(), context, stale: StaleFlag::default() })
     }
 
     pub(crate) fn reader(&self, is_decoded: bool, tier: u8) -> ElementReader {

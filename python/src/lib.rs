@@ -6,10 +6,13 @@ mod callbacks;
 mod connection;
 mod errors;
 mod many;
+mod objects;
 mod picture;
 mod reads;
+mod relay;
 mod runtime;
 mod slabs;
+mod view_server;
 
 use pyo3::prelude::*;
 
@@ -23,7 +26,16 @@ mod native {
     use super::many::{begin_many, read_many};
 
     #[pymodule_export]
-    use super::picture::render;
+    use super::objects::open_objects;
+
+    #[pymodule_export]
+    use super::picture::{render, resolve_view};
+
+    #[pymodule_export]
+    use super::relay::Relay;
+
+    #[pymodule_export]
+    use super::view_server::{ViewServer, serve_view, viewer_colormaps, viewer_page};
 
     #[pymodule_export]
     use super::slabs::Slabs;

@@ -1,7 +1,9 @@
 //! Pictures as numpy arrays.
 
+use std::time::Duration;
+
 use ::render::{Image, ImageSize};
-use array::{Error, Result};
+use array::{Error, ErrorKind, Result};
 use export::picture::{self, PictureRequest, parse_range};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
@@ -107,8 +109,10 @@ type PictureResult<'py> = (Bound<'py, PyArray1<u8>>, Option<String>, Option<Slab
 /// Size, pixels and device of a picture.
 type PictureForm = ((u32, u32), String, String);
 
-/// Draws one finished picture, with slabs beside it if requested.
+/// Draws one finished picture, with slabs beside it if requested; raises `TimedOut` if that takes longer than
+/// `timeout_secs`.
 #[pyfunction]
+#[pyo3(signature = (connection, array, keywords, form, slabs, timeout_secs=None))]
 pub(crate) fn render<'py>(
     py: Python<'py>,
     connection: &Connection,
@@ -116,6 +120,7 @@ pub(crate) fn render<'py>(
     keywords: &str,
     form: PictureForm,
     slabs: Option<SlabArguments>,
+    timeout_secs: Option<f64>,
 ) -> PyResult<PictureResult<'py>> {
     let ((width, height), pixels, device) = form;
     let request = request(py, array, keywords)?;
@@ -128,11 +133,37 @@ pub(crate) fn render<'py>(
         slabs.map(|(is_across_axis, count, reduction)| FilmSlabs { is_across_axis, count, reduction });
     let (bytes, warning, slabs) = wait(py, async move {
         let resources = DrawResources::open(device, memory_bytes).await?;
-        let still = picture::still(&stack.source, &request, size, resources, slabs, |_, _| ()).await?;
+        let still = picture::still(&stack.source, &request, size, resources, slabs, |_, _| ());
+        let still = match timeout_secs.and_then(|secs| Duration::try_from_secs_f64(secs).ok()) {
+            None => still.await?,
+            Some(limit) => tokio::time::timeout(limit, still).await.map_err(|_| {
+                Error::new(ErrorKind::TimedOut, format!("the picture was not finished within {limit:?}"))
+            })??,
+        };
         let (bytes, warning) = pixels_and_warning(&still, &pixels);
         Ok((bytes, warning, still.slabs))
     })?;
     Ok((PyArray1::from_vec(py, bytes), warning, slabs.map(Slabs)))
+}
+
+/// Returns the view (JSON) that keywords describe, with everything that depends on the data set.
+#[pyfunction]
+pub(crate) fn resolve_view(
+    py: Python<'_>,
+    connection: &Connection,
+    array: Option<String>,
+    keywords: &str,
+    size: (u32, u32),
+) -> PyResult<String> {
+    let request = request(py, array, keywords)?;
+    let size = ImageSize { width: size.0, height: size.1 };
+    size.check().map_err(|e| raise(py, &e))?;
+    let (stack, memory_bytes) = connection.to_draw();
+    let view = wait(py, async move {
+        let resources = DrawResources::open(DrawDevice::Cpu, memory_bytes);
+        picture::view(&stack.source, &request, size, resources).await
+    })?;
+    serde_json::to_string(&view).map_err(|e| raise(py, &Error::internal(format!("a view in JSON: {e}"))))
 }
 
 /// Returns the bytes of the pixels, and a warning if memory limits the picture or it is not exact.
@@ -142,7 +173,7 @@ fn pixels_and_warning(still: &Still, pixels: &PixelFormat) -> (Vec<u8>, Option<S
     (bytes, (!is_complete).then(|| still.fidelity.text.clone()))
 }
 
-fn device_named(name: &str) -> Result<DrawDevice> {
+pub(crate) fn device_named(name: &str) -> Result<DrawDevice> {
     match name {
         "auto" => Ok(DrawDevice::Auto),
         "cpu" => Ok(DrawDevice::Cpu),

@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 use stream::{ColorRange, DrawResources, Film, FilmRequest, FilmSlabs, PixelPrecision, Regridded, Still};
 use view::{Mode, SpaceAxis, TransferChoice, View, ViewRequest, side, side_of_person};
 
+/// Longest side of a picture that is drawn only to know the values, in pixels.
+const VALUES_SIDE: u32 = 64;
+
 /// Request for a picture, in the form of the command line.
 #[derive(Clone, Debug, Default)]
 pub struct PictureRequest {
@@ -131,6 +134,29 @@ pub async fn still(
     };
     let still = Film::open(Arc::new(source), request).await?.next(progress).await?;
     still.ok_or_else(|| Error::internal("expected a picture of one view, found none"))
+}
+
+/// Returns the requested view, with everything that depends on the data set filled in; the camera and the transfer function may be
+/// left out. A color map by name and a range need the values, so a small picture is drawn for them.
+///
+/// # Errors
+/// As [`still`].
+pub async fn view(
+    source: &Arc<dyn Source>,
+    request: &PictureRequest,
+    size: ImageSize,
+    resources: impl Future<Output = Result<DrawResources>>,
+) -> Result<View> {
+    let drawn = Regridded::open(Arc::clone(source)).await?;
+    let dataset = drawn.describe().await?;
+    let view = view_of(request, size, &dataset, &drawn)?;
+    let has_range = request.range != ColorRange::default() && view.transfer.is_none();
+    if color_map(request)?.is_none() && !has_range {
+        return Ok(view);
+    }
+    let small = ImageSize { width: size.width.min(VALUES_SIDE), height: size.height.min(VALUES_SIDE) };
+    let still = still(source, request, small, resources.await?, None, |_, _| ()).await?;
+    Ok(View { transfer: still.view.transfer, color_by: still.view.color_by, ..view })
 }
 
 /// Returns the requested view of the data that `drawn` describes.

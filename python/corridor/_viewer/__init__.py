@@ -1,0 +1,1 @@
+"""Viewers of data sets and of arrays in memory, in notebooks and without them."""
