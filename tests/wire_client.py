@@ -34,6 +34,12 @@ def raw(value: bytes) -> bytes:
     return struct.pack("<I", len(value)) + value
 
 
+def hello(token: str, credit: int = 1 << 30) -> bytes:
+    """Returns the first message of a client."""
+    versions = struct.pack("<BIHH", 0x01, MAGIC, 1, 1) + struct.pack("<H", 1) + text("crc32c")
+    return versions + text(token) + struct.pack("<Q", credit) + text("python test")
+
+
 class Reader:
     """Reads fields of a frame in order."""
 
@@ -68,8 +74,7 @@ class Client:
 
     def __init__(self, address: str, token: str, credit: int = 1 << 30):
         self.socket = connect(address, max_size=4 << 20, compression=None, legacy=True)
-        hello = struct.pack("<BIHH", 0x01, MAGIC, 1, 1) + struct.pack("<H", 1) + text("crc32c")
-        self.socket.send(hello + text(token) + struct.pack("<Q", credit) + text("python test"))
+        self.socket.send(hello(token, credit))
         answer = self.socket.recv(timeout=30)
         if answer[0] != 0x81:
             raise WireError(answer[1:].decode(errors="replace"))

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { chromium, type Browser, type Page } from "playwright-core";
+import { chromium, type Browser, type Frame, type Page } from "playwright-core";
 
 const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-headless-shell"];
 const FLAGS = [
@@ -38,7 +38,7 @@ export async function open(browser: Browser, url: string, size = { width: 1000, 
 }
 
 /** Waits until the page says that it shows the newest change, completely and without loss. */
-export async function complete(page: Page): Promise<void> {
+export async function complete(page: Page | Frame): Promise<void> {
   // After two animation frames the last action has reached the page's state.
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   await page.waitForSelector('body[data-state="complete"] #fidelity[data-exact="true"]', {
@@ -74,7 +74,7 @@ export function badge(page: Page): Promise<Badge> {
 const THUMBNAIL = 96;
 
 /** The picture as `THUMBNAIL` by `THUMBNAIL` RGBA. */
-export async function thumbnail(page: Page): Promise<number[]> {
+export async function thumbnail(page: Page | Frame): Promise<number[]> {
   return page.evaluate((side) => {
     const small = new OffscreenCanvas(side, side).getContext("2d");
     const picture = document.querySelector<HTMLCanvasElement>("#picture");
