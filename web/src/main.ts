@@ -79,7 +79,12 @@ async function start(): Promise<void> {
       if (!layouts.isImage) viewer.toggleProjection();
     },
   });
-  const [head, tools, side, fidelity] = [header(viewer), toolbar(actions), sidePanel(viewer), fidelityBadge()];
+  const [head, tools, side, fidelity] = [
+    header(viewer),
+    toolbar(actions),
+    sidePanel(viewer),
+    fidelityBadge(),
+  ];
   const [axes, words, messages] = [axesBar(viewer), notice(viewer), toasts(viewer)];
   const menu = marksMenu(viewer);
   tools.element.lastElementChild?.before(menu.element);

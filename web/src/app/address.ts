@@ -1,6 +1,7 @@
 //! The page's address: holds the view of a link, follows the view on the screen, and carries the token once (see
 //! `session/token.ts`).
 
+import { pageStorage } from "./storage.ts";
 import type { EmbeddingSettings } from "../notebook/embedding.ts";
 import { storeToken, storedToken } from "../session/token.ts";
 import { formatFragment, parseFragment } from "../view/fragment.ts";
@@ -14,7 +15,7 @@ export class Address {
   readonly patch: ViewPatch;
   readonly warnings: readonly string[];
   /** Switches of the marks: of the link at first, later those to put into links. */
-  marks: string | null;
+  marks: string | null = null;
   /** Called when another link is opened on this page. */
   onNewLink: (patch: ViewPatch) => void = () => undefined;
   readonly #settings: EmbeddingSettings | null;
@@ -45,7 +46,7 @@ export class Address {
 
   setToken(token: string): void {
     this.#token = token;
-    if (!this.#settings) storeToken(window.sessionStorage, window.location.pathname, token);
+    if (!this.#settings) storeToken(pageStorage("sessionStorage"), window.location.pathname, token);
   }
 
   /** Puts the view into the address, so that a reload or a bookmark shows it again. */
@@ -73,7 +74,7 @@ export class Address {
       const page = window.location.pathname + window.location.search;
       window.history.replaceState(null, "", rest.length > 0 ? `${page}#${rest.join("&")}` : page);
     } else if (this.#token === "") {
-      this.#token = storedToken(window.sessionStorage, window.location.pathname);
+      this.#token = storedToken(pageStorage("sessionStorage"), window.location.pathname);
     }
     return { patch: view?.patch ?? {}, warnings: view?.warnings ?? [], marks };
   }

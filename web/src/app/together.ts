@@ -1,6 +1,7 @@
 //! People together: the part of the page's state about other participants, and the actions on it. Shared content is changed
 //! here at once and confirmed by the server; see `session/together`.
 
+import { pageStorage } from "./storage.ts";
 import type { Size } from "../camera/camera.ts";
 import type { Note, Participant } from "../session/messages.ts";
 import {
@@ -90,13 +91,13 @@ export class Together {
   constructor(options: TogetherOptions) {
     this.#options = options;
     const { pathname } = window.location;
-    this.#resume = takeResume(window.sessionStorage, pathname);
+    this.#resume = takeResume(pageStorage("sessionStorage"), pathname);
     window.addEventListener("pagehide", () => {
-      leaveResume(window.sessionStorage, pathname, this.#resume);
+      leaveResume(pageStorage("sessionStorage"), pathname, this.#resume);
     });
     window.addEventListener("pageshow", (event) => {
       // A page from the browser's cache is the same as before.
-      if (event.persisted) takeResume(window.sessionStorage, pathname);
+      if (event.persisted) takeResume(pageStorage("sessionStorage"), pathname);
     });
     this.#pointer = new Throttle(POINTER_MILLIS, (at) => {
       this.#options.note({ kind: "pointer", at, laser: this.#now.isLaserOn });
@@ -105,7 +106,7 @@ export class Together {
 
   /** Returns the state with the name of an earlier visit. */
   static initial(): TogetherState {
-    return { ...INITIAL_TOGETHER, name: storedName(window.localStorage) };
+    return { ...INITIAL_TOGETHER, name: storedName(pageStorage("localStorage")) };
   }
 
   /** Name and secret with which the page joins. */
@@ -159,7 +160,7 @@ export class Together {
 
   rename = (name: string): void => {
     const short = name.trim();
-    storeName(window.localStorage, short);
+    storeName(pageStorage("localStorage"), short);
     this.#set({ name: short });
     if (short !== "") this.#options.note({ kind: "rename", name: short });
   };

@@ -25,6 +25,7 @@ import { formatMarks, parseMarks, storedMarks, storeMarks, type MarkSettings } f
 import type { Camera, ColorBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
+import { pageStorage } from "./storage.ts";
 import { copyText } from "./clipboard.ts";
 import { ConnectionManager } from "./connection-manager.ts";
 import { Screenshot, type PaintOver } from "./screenshot.ts";
@@ -105,7 +106,7 @@ export class Viewer implements Actions {
     });
     this.#address = new Address(options.embedding?.settings);
     this.#requestedView = this.#address.patch;
-    const marks = parseMarks(this.#address.marks) ?? storedMarks(window.localStorage);
+    const marks = parseMarks(this.#address.marks) ?? storedMarks(pageStorage("localStorage"));
     this.#address.marks = formatMarks(marks);
     this.#state = { ...this.#state, marks };
     this.#connection = new ConnectionManager({
@@ -268,7 +269,7 @@ export class Viewer implements Actions {
   };
 
   setMarks = (marks: MarkSettings): void => {
-    storeMarks(window.localStorage, marks);
+    storeMarks(pageStorage("localStorage"), marks);
     this.#address.marks = formatMarks(marks);
     this.#address.remember(this.#viewSync.view);
     this.#set({ marks });

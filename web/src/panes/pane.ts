@@ -110,7 +110,11 @@ export class Pane {
     this.#seq = -1;
     const size = this.#pixels();
     this.#sentSize = size;
-    this.#page.send({ kind: "openPane", pane: this.number, join: { session: "main", name: "", resume: "", ...size } });
+    this.#page.send({
+      kind: "openPane",
+      pane: this.number,
+      join: { session: "main", name: "", resume: "", ...size },
+    });
   }
 
   close(): void {

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parseDataset } from "../dataset/dataset.ts";
 import type { Json } from "../json.ts";
 import { EMPTY_VIEW, type Camera, type View } from "../view/schema.ts";
+import { webSocketTransport } from "../worker/transport.ts";
 import { Connection } from "../worker/connection.ts";
 import { FakeSocket } from "../worker/fake-socket.ts";
 import type { FromWorker } from "../worker/messages.ts";
@@ -134,7 +135,9 @@ describe("further pictures on a connection", () => {
   });
 
   function connect(): { connection: Connection; socket: FakeSocket } {
-    const connection = new Connection("ws://a/wire", "t", JOIN, (message) => posted.push(message));
+    const connection = new Connection(webSocketTransport("ws://a/wire"), "t", JOIN, (message) =>
+      posted.push(message),
+    );
     FakeSocket.last.open();
     return { connection, socket: FakeSocket.last };
   }

@@ -44,7 +44,7 @@ class FakePort implements RelayPort {
   }
 }
 
-const JOIN = { session: "main", name: "", width: 640, height: 480 };
+const JOIN = { session: "main", name: "", resume: "", width: 640, height: 480 };
 let ports: FakePort[];
 let posted: FromWorker[];
 
