@@ -8,6 +8,7 @@ import "./ui/style/transfer.css";
 import "./ui/style/marks.css";
 import "./ui/style/panes.css";
 import "./ui/style/together.css";
+import "./ui/probe/probe.css";
 
 import { pageState, type Actions, type Component, type State } from "./app/state.ts";
 import { Viewer } from "./app/viewer.ts";
@@ -27,6 +28,7 @@ import { helpDialog } from "./ui/help.ts";
 import { marksMenu, marksOverlay, type Marks } from "./ui/marks/marks.ts";
 import { layoutBar } from "./ui/layout/bar.ts";
 import { notice } from "./ui/notice.ts";
+import { probe } from "./ui/probe/probe.ts";
 import { sidePanel } from "./ui/side.ts";
 import { toasts } from "./ui/toasts.ts";
 import { toolbar } from "./ui/toolbar.ts";
@@ -54,6 +56,9 @@ async function start(): Promise<void> {
     paintMarks: (context, picture, state) => marks?.paint(context, picture, state),
     openHelp: () => {
       help.showModal();
+    },
+    readCenter: () => {
+      values.readCenter();
     },
     onChange: show,
     onPane: (message) => {
@@ -86,6 +91,7 @@ async function start(): Promise<void> {
     fidelityBadge(),
   ];
   const [axes, words, messages] = [axesBar(viewer), notice(viewer), toasts(viewer)];
+  const values = probe(viewer, canvas);
   const menu = marksMenu(viewer);
   tools.element.lastElementChild?.before(menu.element);
   tools.element.prepend(arrangement.element);
@@ -95,10 +101,10 @@ async function start(): Promise<void> {
   const [led, question] = [followBar(together), nameQuestion(together)];
   components.push(layouts, panes, arrangement, head, tools, side, fidelity, axes, words, messages);
   // The marks last, because they avoid the other components.
-  components.push(menu, pointers, people, led, question, marks);
+  components.push(menu, values, pointers, people, led, question, marks);
   const right = el("div", { class: "right" }, tools.element, side.element);
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
-  others.push(people.element, led.element, question.element);
+  others.push(values.element, people.element, led.element, question.element);
   document.body.append(marks.element, pointers.element, el("div", { class: "overlay" }, ...others), help);
   // A cell of a notebook is small, too.
   if (embedding || window.matchMedia("(max-width: 719px)").matches) viewer.togglePanel();

@@ -3,7 +3,7 @@
 //! ```text
 //!   location (url) --> assemble (opens sources, memory budget) --> stack
 //!                                                                    |
-//!   operations, join, interpret, servers (handlers) --> node <-------+
+//!   operations, join, pick, measure, ... (handlers) --> node <-------+
 //!                                                        |
 //!                              view (node with a session), demo, ssh (standard input and output)
 //! ```
@@ -18,6 +18,7 @@ pub mod describe;
 mod growing;
 mod interpret;
 pub mod join;
+mod measure;
 pub mod memory;
 pub mod node;
 pub mod operations;

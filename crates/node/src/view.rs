@@ -16,6 +16,7 @@ use view::View;
 
 use crate::interpret::InterpretHandler;
 use crate::join::JoinHandler;
+use crate::measure::{MeasureHandler, PickHandler};
 use crate::node::{self, ServerNode, ServerOptions};
 use crate::operations::of_data_server;
 use crate::servers::ServersHandler;
@@ -24,7 +25,7 @@ use crate::servers::ServersHandler;
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Starts a viewing node for the single location in `options`. It answers the operations of a data server, and `join`,
-/// `servers` and `interpret`. With `ranks` it is the first of several ranks that draw together; the others call
+/// `pick`, `measure`, `servers` and `interpret`. With `ranks` it is the first of several ranks that draw together; the others call
 /// [`assist`].
 ///
 /// # Errors
@@ -78,6 +79,8 @@ pub async fn start_by(
     if !has_ranks {
         registry.add(InterpretHandler::new(Arc::clone(&session)));
     }
+    registry.add(PickHandler::new(Arc::clone(&session)));
+    registry.add(MeasureHandler::new(Arc::clone(&session)));
     registry.add(JoinHandler::new(session));
     registry.add(ServersHandler);
     node::start(options, shared, registry).await

@@ -38,7 +38,8 @@
 //!   scene   image   simd                        description of a picture; pixels; vector instructions
 //! ```
 //!
-//! Further modules: [`Mesher`] (isosurfaces as triangles), [`stereo`] (pairs of pictures), [`mod@reference`]
+//! Further modules: [`Mesher`] (isosurfaces as triangles), [`stereo`] (pairs of pictures), [`pick()`] (the place that
+//! a pixel shows), [`mod@reference`]
 //! (a slow caster that tests compare with).
 //!
 //! A caster on another device uses [`device::prepare`] instead of [`cast`]; several casters that share a
@@ -53,6 +54,7 @@ pub mod device;
 mod image;
 mod isosurface;
 mod mesh;
+mod pick;
 pub mod reference;
 mod scene;
 mod simd;
@@ -71,6 +73,9 @@ pub use image::over::over;
 pub use image::rect::Rect;
 pub use image::{Background, Image};
 pub use mesh::{Mesh, Mesher};
+pub use pick::{
+    DrawnValue, Pick, PickTarget, camera_around, pick, volume_of_world, voxel_of_world, world_of_voxel,
+};
 pub use scene::Scene;
 pub use scene::camera::{Bounds, Camera};
 pub use scene::camera_path::{CameraPath, predicted, through, turn};

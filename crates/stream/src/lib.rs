@@ -20,6 +20,7 @@
 mod encode;
 mod film;
 mod loading;
+mod measure;
 mod painter;
 mod ranks;
 mod still;
@@ -35,6 +36,16 @@ pub use encode::{JPEG_QUALITY, Jpeg, PictureEncoder, Png};
 pub use film::{ColorRange, Film, FilmRequest};
 pub use loading::loader::{ATTEMPTS_UNTIL_FAILED, FIRST_BACKOFF, LONGEST_BACKOFF, MAX_WANTS_IN_FLIGHT};
 pub use loading::regrid::Regridded;
+pub use measure::element::{AxisPosition, ElementValue};
+pub use measure::line::{LineProfile, MAX_LINE_SAMPLES, MeasuredArray, MeasuredValues};
+pub use measure::pick::{
+    DrawnNumber, PickAnswer, PickedElement, PickedPlace, PickedThing, PickedValue, PlaceCoordinate,
+};
+pub use measure::region::{CellMask, MAX_SPANS, RegionBox, RegionMask, StoredRegion, WorldBoxMask};
+pub use measure::request::{
+    MAX_CORNERS, MAX_PICKS, MeasureRequest, PickRequest, ViewChoice, ViewMeasurement,
+};
+pub use measure::series::{MAX_STEPS, TimeSeries};
 pub use painter::{DrawDevice, DrawResources, Painter};
 pub use ranks::launcher::{PixelPrecision, RankChannels, RankGroup};
 pub use ranks::worker::run_worker;

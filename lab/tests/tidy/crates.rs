@@ -26,7 +26,13 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
     ("export", &["stream", "session", "view", "render", "store", "wire", "array"]),
     ("client", &["plan", "link", "control", "wire", "store", "array"]),
     ("server", &["client", "export", "plan", "link", "control", "wire", "render", "cache", "store", "array"]),
-    ("node", &["server", "client", "stream", "session", "view", "link", "wire", "cache", "store", "array"]),
+    (
+        "node",
+        &[
+            "server", "client", "export", "stream", "session", "view", "link", "wire", "cache", "store",
+            "array",
+        ],
+    ),
     (
         "python",
         &[

@@ -158,6 +158,8 @@ export interface Actions {
   readonly setMarks: (marks: MarkSettings) => void;
   readonly together: TogetherActions;
   readonly openHelp: () => void;
+  /** Reads the value in the middle of the picture. */
+  readonly readCenter: () => void;
   readonly connectNow: () => void;
   readonly useToken: (token: string) => void;
   readonly dismiss: (toast: number) => void;

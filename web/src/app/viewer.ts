@@ -25,6 +25,7 @@ import { formatMarks, parseMarks, storedMarks, storeMarks, type MarkSettings } f
 import type { Camera, ColorBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
+import { Calls } from "./calls.ts";
 import { pageStorage } from "./storage.ts";
 import { copyText } from "./clipboard.ts";
 import { ConnectionManager } from "./connection-manager.ts";
@@ -38,6 +39,7 @@ import { Together } from "./together.ts";
 export interface ViewerOptions {
   readonly canvas: HTMLCanvasElement;
   readonly openHelp: () => void;
+  readonly readCenter: () => void;
   readonly onChange: (state: State) => void;
   /** Paints the marks into a picture to save. */
   readonly paintMarks: PaintOver;
@@ -61,6 +63,10 @@ export class Viewer implements Actions {
     this.#playStep();
   });
   readonly #statsRequests = new StatsRequests((message) => {
+    this.#connection.send(message);
+  });
+  /** Operations of the node that components call. */
+  readonly calls = new Calls((message) => {
     this.#connection.send(message);
   });
   readonly together: Together;
@@ -279,6 +285,10 @@ export class Viewer implements Actions {
     this.#options.openHelp();
   };
 
+  readCenter = (): void => {
+    this.#options.readCenter();
+  };
+
   connectNow = (): void => {
     this.#connection.connect();
   };
@@ -343,6 +353,12 @@ export class Viewer implements Actions {
         if (stats && this.#state.fidelity) this.#statsRequests.update(this.#state, this.#state.fidelity);
         return;
       }
+      case "called":
+        this.calls.called(message.id, message.item);
+        return;
+      case "callEnded":
+        this.calls.ended(message.id, message.reason);
+        return;
       case "statsFailed":
         // The editor works without a histogram.
         this.#statsRequests.failed();
@@ -356,7 +372,9 @@ export class Viewer implements Actions {
         return;
       case "refused":
       case "disconnected":
-        return; // The connection manager handles these.
+        // The connection manager handles these.
+        this.calls.disconnected();
+        return;
     }
   }
 

@@ -34,6 +34,7 @@ export const KEY_HELP: readonly (readonly [keys: readonly string[], does: string
   [["T"], "People, chat, notes, bookmarks"],
   [["X"], "Laser pointer for others"],
   [["Ctrl+Z", "Ctrl+Shift+Z"], "Undo, redo a change of your view"],
+  [["V"], "Read the value in the middle"],
   [["S"], "Save a picture"],
   [["L"], "Copy a link to this view"],
   [["?"], "This help"],
@@ -134,6 +135,7 @@ function command(actions: Actions, key: string, stepTime: (by: number) => void):
     p: actions.togglePanel,
     t: actions.together.togglePanel,
     x: actions.together.toggleLaser,
+    v: actions.readCenter,
     s: actions.screenshot,
     l: () => {
       actions.copyLink(false);

@@ -13,6 +13,7 @@ const GESTURES: readonly (readonly [gesture: string, does: string])[] = [
   ["Image: double click", "Fit"],
   ["Planes: click, drag a line", "Move the crosshair"],
   ["Double click on a title", "Enlarge a picture, and back"],
+  ["Rest, click, tap", "Read a value, pin it"],
   ["Double click in the curve, + on a point", "Add an opacity point"],
   ["Right click, Delete on a point", "Remove it"],
   ["Arrows on a point (Shift: farther)", "Move it"],

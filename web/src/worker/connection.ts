@@ -47,7 +47,9 @@ type OperationPurpose =
   | { readonly kind: "describe" }
   | { readonly kind: "servers" }
   | { readonly kind: "interpret" }
+  | { readonly kind: "call"; readonly id: number }
   | { readonly kind: "stats"; readonly id: number };
+type CallRequest = Extract<ToWorker, { kind: "call" }>;
 type StatsRequest = Extract<ToWorker, { kind: "stats" }>;
 export type Post = (message: FromWorker, transfer?: Transferable[]) => void;
 
@@ -158,6 +160,20 @@ export class Connection {
     this.#client.cancel(this.#statsOp);
     this.#waitingStats = request;
     this.#startStats();
+    this.#flush();
+  }
+
+  /** Calls an operation; the page bounds the number of calls under way. */
+  call({ id, name, parameters }: CallRequest): void {
+    if (this.#hasEnded) return;
+    this.#request(name, encodeJson(parameters), INTERACTIVE, { kind: "call", id });
+    this.#flush();
+  }
+
+  cancelCall(id: number): void {
+    if (this.#hasEnded) return;
+    for (const [op, purpose] of this.#operations)
+      if (purpose.kind === "call" && purpose.id === id) this.#client.cancel(op);
     this.#flush();
   }
 
@@ -314,6 +330,7 @@ export class Connection {
     // A description larger than the limit of a body arrives as bulk bytes.
     if (purpose?.kind === "describe") this.#describe(body.length > 0 ? body : bulk);
     if (purpose?.kind === "stats") this.#stats(purpose.id, body);
+    if (purpose?.kind === "call") this.#post({ kind: "called", id: purpose.id, item: decodeJson(body) });
     if (purpose?.kind === "servers") this.#post({ kind: "servers", servers: parseServers(body) });
     if (purpose?.kind === "pane") this.#panes.item(op, body, bulk);
     if (purpose?.kind !== "join") return;
@@ -350,6 +367,9 @@ export class Connection {
     const error = event.kind === "failed" ? event.error : null;
     if (purpose?.kind === "stats" && error) {
       this.#post({ kind: "statsFailed", id: purpose.id, reason: describeError(error) });
+    }
+    if (purpose?.kind === "call") {
+      this.#post({ kind: "callEnded", id: purpose.id, reason: error ? describeError(error) : null });
     }
     if (purpose?.kind === "interpret" && error)
       this.#post({ kind: "message", severity: "warning", text: describeError(error) });

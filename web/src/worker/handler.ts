@@ -40,6 +40,13 @@ export function messageHandler(post: Post, transport?: Transport): (message: ToW
       case "stats":
         connection?.stats(message);
         return;
+      case "call":
+        if (connection) connection.call(message);
+        else post({ kind: "callEnded", id: message.id, reason: "there is no connection" });
+        return;
+      case "cancelCall":
+        connection?.cancelCall(message.id);
+        return;
     }
   };
   return (message) => {

@@ -2,7 +2,7 @@
 
 import type { Dataset, DrawnArray, SelectableMeaning } from "../dataset/dataset.ts";
 import type { Stats } from "../dataset/stats.ts";
-import type { Json } from "../json.ts";
+import type { Json, JsonObject } from "../json.ts";
 import type {
   FrameInfo,
   Join,
@@ -34,7 +34,18 @@ export type ToWorker =
       readonly place: BlockPlace;
       readonly bins: number;
       readonly ranges: readonly Range[];
-    };
+    }
+  /** Calls an operation of the node with parameters in JSON; its items are `called`, its end is `callEnded`. */
+  | {
+      readonly kind: "call";
+      readonly id: number;
+      readonly name: CalledOperation;
+      readonly parameters: JsonObject;
+    }
+  | { readonly kind: "cancelCall"; readonly id: number };
+
+/** Operations that the page calls by name. */
+export type CalledOperation = "pick" | "measure";
 
 /** Message on a further picture. */
 export type PaneItem =
@@ -67,6 +78,9 @@ export type FromWorker =
   | { readonly kind: "values"; readonly values: ValuesNote }
   | { readonly kind: "servers"; readonly servers: readonly Server[] }
   | { readonly kind: "stats"; readonly id: number; readonly stats: Stats }
+  | { readonly kind: "called"; readonly id: number; readonly item: Json }
+  /** `reason` is null after success. */
+  | { readonly kind: "callEnded"; readonly id: number; readonly reason: string | null }
   | { readonly kind: "statsFailed"; readonly id: number; readonly reason: string }
   /** The node refused the connection; a retry will not help. */
   | { readonly kind: "refused"; readonly reason: string; readonly needsToken: boolean }

@@ -49,6 +49,19 @@ pub fn cast_pixels(scene: &Scene, voxels: &impl ReferenceVoxels, pixels: &[[u32;
     pixels.par_iter().map(|&pixel| caster.pixel(pixel)).collect()
 }
 
+/// Returns the opacity of all that the ray of a pixel `[column, row]` meets nearer than a distance from where it begins,
+/// world units. Extreme values, which have no depth, do not count.
+pub fn opacity_before(
+    scene: &Scene,
+    voxels: &impl ReferenceVoxels,
+    pixel: [u32; 2],
+    distance_world: f64,
+) -> f64 {
+    let caster = ReferenceCaster::new(scene, voxels);
+    let ray = caster.ray_of(pixel);
+    ray.front_to(distance_world / caster.step_world).w
+}
+
 /// Data that all rays share.
 struct ReferenceCaster<'a, V> {
     scene: &'a Scene,
@@ -71,13 +84,16 @@ impl<'a, V: ReferenceVoxels> ReferenceCaster<'a, V> {
         Self { scene, voxels, color_by: None, classes: Classes::new(scene), step_world, volume_from_world }
     }
 
-    fn pixel(&self, [column, row]: [u32; 2]) -> [f32; 4] {
+    fn pixel(&self, pixel: [u32; 2]) -> [f32; 4] {
+        self.ray_of(pixel).color().as_vec4().to_array()
+    }
+
+    fn ray_of(&self, [column, row]: [u32; 2]) -> ReferenceRay<'_, 'a, V> {
         let [width, height] = [self.scene.size.width, self.scene.size.height].map(f64::from);
         let across = (2.0 * (f64::from(column) + 0.5) / width - 1.0) * width / height;
         let upward = 1.0 - 2.0 * (f64::from(row) + 0.5) / height;
         let (origin, direction) = self.ray(across, upward);
-        let ray = ReferenceRay { caster: self, origin, step: direction * self.step_world };
-        ray.color().as_vec4().to_array()
+        ReferenceRay { caster: self, origin, step: direction * self.step_world }
     }
 
     fn ray(&self, across: f64, upward: f64) -> (DVec3, DVec3) {
@@ -166,10 +182,15 @@ impl<V: ReferenceVoxels> ReferenceRay<'_, '_, V> {
     }
 
     fn front_to_back(&self) -> DVec4 {
+        self.front_to(f64::INFINITY)
+    }
+
+    /// Composites what lies before a position along the ray, in samples.
+    fn front_to(&self, limit: f64) -> DVec4 {
         let draws_volume = self.caster.scene.mode == Mode::Composite;
         let (sheets, mut color) = (self.sheets(), DVec4::ZERO);
-        for end in self.samples() {
-            let start = end - 1.0;
+        for end in self.samples().take_while(|end| end - 1.0 < limit) {
+            let (start, end) = (end - 1.0, end.min(limit));
             let sheets = || sheets.iter().filter(|sheet| (start..end).contains(&sheet.0.0));
             if !self.is_drawn(start) && !self.is_drawn(end) && sheets().next().is_none() {
                 continue;

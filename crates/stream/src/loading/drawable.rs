@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, RwLockReadGuard};
 
-use array::Result;
+use array::{Error, ErrorKind, Result};
 use compose::{Balance, Communicator, Composed, KdTree, Schedule};
 use gpu::MissingBlocks;
-use render::{Cancel, Demand, RenderedImage, Scene, SlabRequest, Slabs, Snapshot, stereo};
+use render::{Cancel, Demand, Pick, RenderedImage, Scene, SlabRequest, Slabs, Snapshot, stereo};
 
 use crate::loading::volume::Volume;
 use crate::painter::Painter;
@@ -56,6 +56,19 @@ impl Drawable {
     /// Those of [`render::cast_slabs`].
     pub(crate) fn cast_slabs(&self, scene: &Scene, request: &SlabRequest, cancel: &Cancel) -> Result<Slabs> {
         render::cast_slabs(scene, request, &self.picture().blocks, cancel).map(|(slabs, _)| slabs)
+    }
+
+    /// Returns what a position in a picture shows; `None` if nothing is there. Blocks the thread.
+    ///
+    /// # Errors
+    /// Those of [`render::pick()`]; `Busy` if no block is loaded.
+    pub(crate) fn pick(&self, scene: &Scene, position: [f64; 2]) -> Result<Option<Pick>> {
+        let picture = self.picture();
+        if picture.blocks.finest_level(scene).is_none() {
+            let what = "nothing of this view is loaded yet; try again when its picture appears";
+            return Err(Error::new(ErrorKind::Busy, what));
+        }
+        render::pick(scene, &picture.blocks, position)
     }
 
     /// Draws a picture together with other ranks. Blocks the thread.

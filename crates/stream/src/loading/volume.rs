@@ -54,6 +54,24 @@ impl Volume {
         })
     }
 
+    /// Creates a volume that belongs to no session, with a limit of its memory.
+    ///
+    /// # Errors
+    /// `NotFound` for a volume of another data set.
+    pub(crate) fn alone(view: Arc<VolumeView>, dataset: &Dataset, limit_bytes: usize) -> Result<Self> {
+        let volume = Self::new(view, dataset)?;
+        volume.set_limit(limit_bytes);
+        Ok(volume)
+    }
+
+    /// Returns the finest level that a participant's picture shows in the end, or that of any participant's.
+    pub(crate) fn wanted_level(&self, who: Option<ParticipantId>) -> Option<u8> {
+        let demands = self.demands();
+        let own = who.and_then(|who| demands.by.get(&who)?.as_ref());
+        let wanted = |demand: &Arc<Demand>| demand.wanted;
+        own.map(wanted).or_else(|| demands.by.values().flatten().map(wanted).min())
+    }
+
     /// Returns a counter that rises whenever blocks have arrived or failed.
     pub(crate) fn arrivals(&self) -> watch::Receiver<u64> {
         self.arrivals.subscribe()
@@ -256,6 +274,11 @@ impl Volumes {
     /// Returns all volumes with subscribers.
     pub(crate) fn all(&self) -> Vec<Arc<Volume>> {
         self.alive().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Returns the volume of a view, if somebody looks at it.
+    pub(crate) fn find(&self, view: &VolumeView) -> Option<Arc<Volume>> {
+        self.all().into_iter().find(|volume| *volume.view == *view)
     }
 
     /// Returns a receiver that is notified when the number of subscribers changes.

@@ -133,6 +133,11 @@ impl Session {
         self.shared.feed.report_stale(StaleHint { data: self.shared.data(), is_certain: false });
     }
 
+    /// Returns the state that all parts of the session share.
+    pub(crate) fn shared(&self) -> &Arc<SharedState> {
+        &self.shared
+    }
+
     /// Returns the launcher of the other ranks.
     #[cfg(test)]
     pub(crate) fn launcher(&self) -> Option<Arc<Launcher>> {

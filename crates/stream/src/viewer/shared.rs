@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use array::{ArrayInfo, Dataset, DatasetId, Generation, LongTask, Meaning, Result, Source, WorkProgress};
+use array::{
+    ArrayInfo, Dataset, DatasetId, Error, ErrorKind, Generation, LongTask, Meaning, Result, Source,
+    WorkProgress,
+};
 use bytes::Bytes;
 use render::Isosurface;
 use serde_json::{Map, Value};
@@ -17,7 +20,7 @@ use tokio::time::Instant;
 use view::View;
 
 use crate::loading::feed::{Feed, StaleHint};
-use crate::loading::regrid::Regridded;
+use crate::loading::regrid::{Regridded, StoredPlaces};
 use crate::loading::volume::Volumes;
 use crate::painter::{DrawResources, Painter};
 use crate::ranks::launcher::Launcher;
@@ -292,6 +295,29 @@ impl SharedState {
         room_state.room.set(who, at, fields)?;
         room_state.deliver();
         Ok(())
+    }
+
+    /// Returns the current view of a participant; without one, or if they have left, the first view of participants.
+    pub(crate) fn view_of(&self, who: Option<ParticipantId>) -> View {
+        let room_state = self.room_state();
+        let own = who.and_then(|who| room_state.room.view(who));
+        own.map_or_else(|| room_state.room.first_view().clone(), |(_, view)| view.clone())
+    }
+
+    /// Returns the map from what is drawn to what is stored, for the present description.
+    ///
+    /// # Errors
+    /// `Stale` while the data are being described again.
+    pub(crate) fn stored_places(&self) -> Result<StoredPlaces> {
+        let dataset = self.dataset();
+        let places = self.regridded.get().map_or_else(
+            || StoredPlaces::as_drawn(self.source(), Arc::clone(&dataset)),
+            Regridded::stored_places,
+        );
+        if places.fits(&dataset) {
+            return Ok(places);
+        }
+        Err(Error::new(ErrorKind::Stale, "the data have changed and are being described again; try again"))
     }
 
     fn room_state(&self) -> MutexGuard<'_, RoomState> {

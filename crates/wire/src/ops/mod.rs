@@ -35,6 +35,10 @@ pub const SERVERS: &str = "servers";
 
 /// Changes the meaning of the values of a viewing node's file.
 pub const INTERPRET: &str = "interpret";
+/// Tells what positions in a picture of a viewing node show, and the values there.
+pub const PICK: &str = "pick";
+/// Measures the data of a viewing node: values along a line or over time, statistics of a region.
+pub const MEASURE: &str = "measure";
 /// Reports the server's knowledge of the network path to the client.
 pub const PATH: &str = "path";
 /// Sends one packet train to measure the path; see [`crate::frames::probe`].

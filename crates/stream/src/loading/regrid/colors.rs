@@ -100,6 +100,14 @@ impl PackedColors {
         Ok(Some((info, Self { source: number, color_source })))
     }
 
+    /// Returns the axis of the channels in the source and the indices of those that are used; `None` without such an axis.
+    pub(super) fn channels(&self) -> Option<(usize, &[u32])> {
+        match &self.color_source {
+            ColorSource::Channels { axis, used, .. } => axis.map(|axis| (axis, used.as_slice())),
+            ColorSource::Labels(_) => None,
+        }
+    }
+
     /// Lists the copies from source blocks that make up the block with these indices.
     ///
     /// # Errors

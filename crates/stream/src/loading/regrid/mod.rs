@@ -18,6 +18,7 @@
 //! | `colors.rs` | packed colors for channels and labels with colors |
 //! | `plan.rs` | description on even grids, and maps from it to the source |
 //! | `gather.rs` | copies of the elements of a block |
+//! | `stored_place.rs` | stored elements behind a drawn voxel |
 
 mod colors;
 mod coordinates;
@@ -25,6 +26,7 @@ mod even_axis;
 mod gather;
 mod lat_lon_grid;
 mod plan;
+mod stored_place;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,6 +43,7 @@ use self::colors::PackedColors;
 use self::gather::block_copies;
 pub(crate) use self::plan::resampling;
 use self::plan::{EvenGrid, RegridBlockOrigin, RegridPlan};
+pub(crate) use self::stored_place::{StoredChannels, StoredPlace, StoredPlaces};
 
 /// Source whose arrays all lie on even grids; see the module. Levels keep their numbers, and time and other
 /// non-spatial axes their indices. The data set has its own identity if an array differs from the source's.

@@ -1,0 +1,191 @@
+//! Pinned places: their list, the measurements between them, and their crosses in the picture.
+
+import type { State } from "../../app/state.ts";
+import { formatNumber, formatUnits } from "../../dataset/labels.ts";
+import type { Vec3 } from "../../view/schema.ts";
+import { length, sub } from "../../camera/vec.ts";
+import { el, iconButton, setOptions, svg, textButton } from "../dom.ts";
+import { positionsOf } from "./project.ts";
+import { layerAxis, pickedSize } from "./requests.ts";
+import { resultList, type ResultsHost } from "./results.ts";
+import { pinPython, pinsCsv, placeLines, type NumberedPlace } from "./text.ts";
+import type { PickedPlace } from "./place.ts";
+
+/** Maximum number of pins; the oldest is removed for a new one. */
+export const MAX_PINS = 32;
+
+export interface PinPanel {
+  readonly element: HTMLElement;
+  readonly crosses: SVGSVGElement;
+  add(place: PickedPlace): NumberedPlace;
+  update(state: State): void;
+}
+
+/** Distance of two places, with units; empty if either has no place. */
+export function distanceText(a: PickedPlace, b: PickedPlace): string {
+  if (!a.world || !b.world) return "";
+  return `${formatNumber(length(sub(a.world, b.world)))} ${formatUnits(a.worldUnits)}`.trim();
+}
+
+export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
+  let pins: NumberedPlace[] = [];
+  let nextId = 1;
+  const crosses = svg("svg", { class: "probe-crosses", "aria-hidden": "true" });
+  const list = el("ul", { class: "probe-pins" });
+  const results = resultList(host);
+  const [from, to] = [select("From pin"), select("To pin")];
+  const apart = el("p", { class: "probe-distance" });
+  const worldOf = (id: string): Vec3 | null =>
+    pins.find((pin) => String(pin.id) === id)?.place.world ?? null;
+  const both = (run: (a: Vec3, b: Vec3, title: string) => void) => () => {
+    const [a, b] = [worldOf(from.value), worldOf(to.value)];
+    if (a && b) run(a, b, `${from.value} to ${to.value}`);
+  };
+  const profile = textButton(
+    "Profile",
+    both((a, b, title) => {
+      results.start(`Profile, pin ${title}`, { kind: "profile", from: a, to: b });
+    }),
+  );
+  const box = textButton(
+    "Box",
+    both((a, b, title) => {
+      results.start(`Box, pin ${title}`, { kind: "box", corners: [a, b] });
+    }),
+  );
+  const series = textButton("Over time", () => {
+    const at = worldOf(to.value);
+    if (at) results.start(`Over time, pin ${to.value}`, { kind: "series", at });
+  });
+  const polygon = textButton("Polygon", () => {
+    const places = pins.map(({ place }) => place);
+    const corners = places.flatMap(({ world }) => (world ? [world] : []));
+    const axis = layerAxis(host.state().view, places);
+    results.start(`Polygon of ${corners.length} pins`, { kind: "polygon", corners, axis });
+  });
+  const clip = textButton("Statistics", () => {
+    const title = host.state().view.clip ? "Statistics of the clipping box" : "Statistics of the volume";
+    results.start(title, { kind: "clip" });
+  });
+  const between = el(
+    "div",
+    { class: "probe-between" },
+    el("label", {}, "From ", from),
+    el("label", {}, "to ", to),
+    apart,
+  );
+  const pinButtons = el(
+    "div",
+    { class: "probe-buttons" },
+    textButton("Copy CSV", () => {
+      host.copy(pinsCsv(pins), "Table");
+    }),
+    textButton("Remove all", () => {
+      pins = [];
+      redraw();
+    }),
+  );
+  const body = el(
+    "div",
+    { class: "probe-body" },
+    list,
+    pinButtons,
+    between,
+    el("div", { class: "probe-buttons" }, profile, box, series, polygon, clip),
+    results.element,
+  );
+  const element = el(
+    "details",
+    { class: "panel probe-panel" },
+    el("summary", {}, "Values and measurements"),
+    body,
+  );
+  for (const own of [from, to])
+    own.addEventListener("change", () => {
+      showDistance();
+      changed();
+    });
+
+  function select(label: string): HTMLSelectElement {
+    return el("select", { "aria-label": label });
+  }
+
+  function showDistance(): void {
+    const [a, b] = [from, to].map((own) => pins.find((pin) => String(pin.id) === own.value));
+    const text = a && b && a !== b ? distanceText(a.place, b.place) : "";
+    apart.textContent = text === "" ? "" : `Distance ${text}`;
+  }
+
+  function redraw(): void {
+    list.replaceChildren(
+      ...pins.map((pin) => {
+        const remove = iconButton("close", `Remove pin ${pin.id}`, "", () => {
+          pins = pins.filter((other) => other !== pin);
+          redraw();
+        });
+        remove.classList.add("small");
+        const [first = "", ...rest] = placeLines(pin.place);
+        return el(
+          "li",
+          {},
+          el("div", { class: "probe-pin-head" }, el("b", {}, String(pin.id)), el("span", {}, first), remove),
+          ...rest.map((line) => el("p", { class: "hint" }, line)),
+          textButton(
+            "Copy Python",
+            () => {
+              host.copy(pinPython(host.url(), pin.place), "Python line");
+            },
+            "text-button small",
+          ),
+        );
+      }),
+    );
+    const options = pins.map(({ id }) => ({ value: String(id), label: String(id) }));
+    const [first = "", last = ""] = [options.at(-2)?.value ?? options[0]?.value, options.at(-1)?.value];
+    setOptions(from, options, first);
+    setOptions(to, options, last);
+    showDistance();
+    changed();
+  }
+
+  const add = (place: PickedPlace): NumberedPlace => {
+    const pin = { id: nextId++, place };
+    pins = [...pins, pin].slice(-MAX_PINS);
+    element.open = true;
+    redraw();
+    return pin;
+  };
+  const update = (state: State) => {
+    element.hidden = state.array === null;
+    pinButtons.hidden = pins.length === 0;
+    between.hidden = pins.length < 2;
+    profile.hidden = box.hidden = pins.length < 2;
+    polygon.hidden = pins.length < 3;
+    series.hidden = pins.length === 0 || !(state.array?.axes.some(({ kind }) => kind === "time") ?? false);
+    drawCrosses(state);
+  };
+
+  /** Draws a cross for each pin where its place lies in the picture. */
+  function drawCrosses(state: State): void {
+    const { camera, stereo } = state.view;
+    const { width, height } = pickedSize(state);
+    crosses.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    const pixel = Math.max(1, height / Math.max(1, crosses.clientHeight));
+    const cross = (pin: NumberedPlace) => {
+      const { world } = pin.place;
+      if (!world || !camera) return [];
+      return positionsOf(world, camera, { width, height }, stereo).map(({ x, y }) =>
+        svg(
+          "g",
+          { transform: `translate(${x} ${y}) scale(${pixel})`, class: "probe-cross" },
+          svg("path", { class: "halo", d: "M-9 0H-3M3 0H9M0 -9V-3M0 3V9" }),
+          svg("path", { d: "M-9 0H-3M3 0H9M0 -9V-3M0 3V9" }),
+          svg("text", { x: 8, y: -6 }, String(pin.id)),
+        ),
+      );
+    };
+    crosses.replaceChildren(...pins.flatMap(cross));
+  }
+
+  return { element, crosses, add, update };
+}

@@ -1,0 +1,112 @@
+//! Measurements under way and done: progress, plots and tables, each with its CSV and its Python line.
+
+import type { Calls } from "../../app/calls.ts";
+import type { State } from "../../app/state.ts";
+import { formatNumber, formatUnits } from "../../dataset/labels.ts";
+import { el, iconButton, textButton } from "../dom.ts";
+import type { Measured, Region } from "./measured.ts";
+import { plotElement, plotOf } from "./plot.ts";
+import { requestMeasurement, type Measurement } from "./requests.ts";
+import { measuredCsv, measuredPython } from "./text.ts";
+
+/** Maximum number of results that are kept; older ones are dropped. */
+const MAX_RESULTS = 8;
+
+export interface ResultsHost {
+  readonly calls: Calls;
+  state(): State;
+  copy(text: string, what: string): void;
+  url(): string;
+  say(text: string): void;
+}
+
+/** Start measurements, and show them, the newest first. */
+export function resultList(host: ResultsHost): {
+  element: HTMLElement;
+  start: (title: string, measurement: Measurement) => void;
+} {
+  const element = el("div", { class: "probe-results" });
+  const start = (title: string, measurement: Measurement) => {
+    const bar = el("progress", { max: 1, "aria-label": title });
+    const body = el("div", {}, bar);
+    let cancel: () => void = () => undefined;
+    const close = iconButton("close", "Remove", "", () => {
+      cancel();
+      box.remove();
+    });
+    close.classList.add("small");
+    const box = el(
+      "article",
+      { class: "probe-result", "aria-label": title },
+      el("div", { class: "group-head" }, el("h3", {}, title), close),
+      body,
+    );
+    element.prepend(box);
+    while (element.childElementCount > MAX_RESULTS) element.lastElementChild?.remove();
+    cancel = requestMeasurement(host.calls, host.state(), measurement, {
+      progress: (done, total) => {
+        bar.max = total;
+        bar.value = done;
+      },
+      measured: (measured) => {
+        body.replaceChildren(...shown(host, measured));
+        host.say(`${title}: ${summary(measured)}`);
+      },
+      ended: (reason) => {
+        if (reason !== null) body.replaceChildren(el("p", { class: "hint" }, reason));
+      },
+    });
+  };
+  return { element, start };
+}
+
+function shown(host: ResultsHost, measured: Measured): HTMLElement[] {
+  const body = el("div", { class: "probe-figure" });
+  if (measured.kind === "region") body.append(...statistics(measured));
+  else body.append(plotElement(plotOf(measured)));
+  const buttons = el(
+    "div",
+    { class: "probe-buttons" },
+    textButton("Copy CSV", () => {
+      host.copy(measuredCsv(measured), "Table");
+    }),
+    textButton("Copy Python", () => {
+      host.copy(measuredPython(host.url(), measured), "Python line");
+    }),
+  );
+  return [body, buttons];
+}
+
+function statistics(region: Region): HTMLElement[] {
+  const units = formatUnits(region.units);
+  const number = (value: number | null) => (value === null ? "none" : `${formatNumber(value)} ${units}`.trim());
+  return region.channels.map((own) => {
+    const name = own.name ?? (own.channel === null ? "" : `channel ${own.channel}`);
+    const rows: [string, string][] = [
+      ["values", own.count.toLocaleString("en")],
+      ["missing", own.missing.toLocaleString("en")],
+      ["minimum", number(own.min)],
+      ["maximum", number(own.max)],
+      ["mean", number(own.mean)],
+      ["std. deviation", number(own.std)],
+    ];
+    return el(
+      "dl",
+      { class: "probe-statistics" },
+      ...(name === "" ? [] : [el("div", {}, el("dt", {}, name))]),
+      ...rows.map(([term, value]) => el("div", {}, el("dt", {}, term), el("dd", {}, value))),
+    );
+  });
+}
+
+/** What a screen reader says about a result. */
+export function summary(measured: Measured): string {
+  if (measured.kind !== "region") {
+    const values = measured.channels[0]?.decoded.length ?? 0;
+    return `${values} values of ${measured.array}`;
+  }
+  const [first] = measured.channels;
+  if (!first) return "no values";
+  const mean = first.mean === null ? "none" : formatNumber(first.mean);
+  return `${first.count} values of ${measured.array}, mean ${mean}, ${first.missing} missing`;
+}
