@@ -114,7 +114,12 @@ fn oblique_and_uninterpolated_planes_agree_with_the_reference() {
             assert!(apart(&frame.image, &exact, ALONE) <= 4, "{name} {dtype}: blocks are missing");
         }
     }
-    let scene = scene(&Synthetic::new([28; 3], [16; 3], cubic), &THREE);
+    let synthetic = Synthetic::new([28; 3], [16; 3], cubic);
+    let scene = scene(&synthetic, &THREE);
+    let sharp = Slice { nearest: true, ..scene.slices[0] };
+    let on_device = Scene { slices: vec![sharp], ..scene.clone() };
+    let refused = corridor_render::device::prepare(&on_device, &synthetic.full_pool().snapshot());
+    assert_eq!(refused.err().map(|error| error.kind()), Some(array::ErrorKind::Unsupported), "the CPU draws");
     let flat = ObliquePlane { normal: [0.0; 3], offset: 1.0 };
     let bad = Slice { oblique: Some(flat), ..THREE.map(|(axis, at)| Slice::across(axis, at))[0] };
     assert!(Scene { slices: vec![bad], ..scene }.check().is_err());
