@@ -93,7 +93,7 @@ def test_meaning_of_values_can_be_changed(home, tmp_path):
 def test_arrangements_of_pictures(home, tmp_path, kind):
     """A map of several times, a volume with its own spacings, a series of volumes: in each arrangement."""
     if kind == "map":
-        lat, lon = np.linspace(-88, 88, 89), np.linspace(0, 357, 120)
+        lat, lon = np.linspace(-88, 88, 177), np.linspace(0, 359, 360)
         with netCDF4.Dataset(tmp_path / "map.nc", "w") as file:
             file.createDimension("time", 6)
             for name, values, units in [("lat", lat, "degrees_north"), ("lon", lon, "degrees_east")]:
