@@ -43,7 +43,7 @@ fn middle([column, row]: [u32; 2]) -> [f64; 2] {
 #[test]
 fn half_of_the_light_is_hidden_at_the_picked_place() {
     let surface = |value, opacity| Isosurface { value, color: [1.0; 3], opacity };
-    let slice = |axis, at| Slice { axis, at };
+    let slice = Slice::across;
     let (mut opaque, mut clear) = (0, 0);
     for (field, map) in [(cubic as Field, Affine::IDENTITY), (cubic, SKEWED), (linear, SKEWED)] {
         let synthetic = Synthetic { map, ..Synthetic::new([20, 33, 29], [8, 16, 16], field) };

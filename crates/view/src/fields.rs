@@ -91,7 +91,7 @@ pub const FIELDS: &[ViewField] = &[
             name: "camera",
             former: None,
             annotation: "Mapping[str, Any] | str",
-            more: "Also `front`, `back`, `left`, `right`, `top` or `bottom`; of a person where the file says how it lies in one.",
+            more: "Also `front`, `back`, `left`, `right`, `top` or `bottom`.",
         }),
         control: FieldControl::None,
     },

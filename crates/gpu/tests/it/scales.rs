@@ -40,7 +40,7 @@ fn logarithmic_scales_of_both_precisions() {
             for mode in [Mode::Maximum, Mode::Minimum] {
                 compare(caster, &format!("{name}-{dtype}-{mode:?}"), &Scene { mode, ..scene.clone() }, &pool);
             }
-            let slices = vec![Slice { axis: SpaceAxis::Z, at: 20.0 }];
+            let slices = vec![Slice::across(SpaceAxis::Z, 20.0)];
             compare(caster, &format!("{name}-{dtype}-slice"), &Scene { slices, ..scene }, &pool);
         }
     }
