@@ -9,8 +9,8 @@ import { add, cross, dot, length, normalize, rotate, scale, sub } from "./vec.ts
 const DRAG_ANGLE_RAD = Math.PI;
 /** Default full vertical angle of view; the node's own. */
 export const DEFAULT_FOV_Y_RAD = Math.PI / 6;
-/** Margin around a fitted volume. */
-const FIT_MARGIN = 1.02;
+/** Margin around a fitted volume; as the node, with room for marks. */
+const FIT_MARGIN = 1.1;
 /** Nearest and farthest distance from the target, in diagonals of the volume. */
 const NEAREST = 0.005;
 const FARTHEST = 50;

@@ -74,9 +74,7 @@ function imageSlices(view: View, array: ArrayInfo, axis: AxisNumber): ViewPatch 
   if (flatAxis(array) !== null) return {};
   const at = crosshairOf(view.slices, array)[axis];
   // The other planes of a crosshair are remembered.
-  const others = view.slices.filter(
-    (slice) => slice.normal === undefined && slice.axis !== SPACE_AXES[axis],
-  );
+  const others = view.slices.filter((slice) => slice.normal === undefined && slice.axis !== SPACE_AXES[axis]);
   return { slices: [{ axis: SPACE_AXES[axis], at }, ...withShown(others, false)], mode: "surfaces" };
 }
 

@@ -99,7 +99,10 @@ export function applied(content: SharedContent, change: SharedChange): SharedCon
   const { chat, notes, bookmarks } = content;
   switch (edit.op) {
     case "say":
-      return { ...content, chat: [...chat, { id, author, atMillis, text: edit.text }].slice(-MAX_CHAT_LINES) };
+      return {
+        ...content,
+        chat: [...chat, { id, author, atMillis, text: edit.text }].slice(-MAX_CHAT_LINES),
+      };
     case "add_note": {
       if (notes.length >= MAX_NOTES) return content;
       const { text, place, view } = edit;

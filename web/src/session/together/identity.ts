@@ -49,6 +49,8 @@ export function leaveResume(store: KeyValueStore, path: string, secret: string):
 /** Returns one or two initials of a name. */
 export function initials(name: string): string {
   const words = name.split(/[\s._-]+/u).filter((word) => word !== "");
-  const letters = (words.length > 1 ? [words[0], words.at(-1)] : words).map((word) => [...(word ?? "")][0] ?? "");
+  const letters = (words.length > 1 ? [words[0], words.at(-1)] : words).map(
+    (word) => Array.from(word ?? "")[0] ?? "",
+  );
   return letters.join("").toUpperCase() || "?";
 }

@@ -5,9 +5,7 @@ import type { Vec3 } from "../../view/schema.ts";
 import { parsePlace, type SharedEdit } from "./content.ts";
 
 /** Place of a pointer: a point in world space, or fractions of the picture from the left and the top. */
-export type PointerPlace =
-  | { readonly world: Vec3 }
-  | { readonly picture: readonly [x: number, y: number] };
+export type PointerPlace = { readonly world: Vec3 } | { readonly picture: readonly [x: number, y: number] };
 
 export interface Pointer {
   readonly id: number;

@@ -53,7 +53,10 @@ export function cameraAt(stops: readonly Stop[], at: number): Camera | null {
   ];
   const target = vectors((c) => c.target);
   // Opposite directions cancel out in the middle of the leg: then the way leads over the up direction.
-  const toEye = normalize(vectors((c) => scale(basis(c).forward, -1)), basis(from).up);
+  const toEye = normalize(
+    vectors((c) => scale(basis(c).forward, -1)),
+    basis(from).up,
+  );
   const away = Math.exp(numbers((c) => Math.log(distance(c))));
   const up = vectors((c) => basis(c).up);
   return {
@@ -83,9 +86,7 @@ function spline(a: number, b: number, c: number, d: number, share: number): numb
   const [from, to] = [(c - a) / 2, (d - b) / 2];
   const t2 = share * share;
   const t3 = t2 * share;
-  return (
-    (2 * t3 - 3 * t2 + 1) * b + (t3 - 2 * t2 + share) * from + (3 * t2 - 2 * t3) * c + (t3 - t2) * to
-  );
+  return (2 * t3 - 3 * t2 + 1) * b + (t3 - 2 * t2 + share) * from + (3 * t2 - 2 * t3) * c + (t3 - t2) * to;
 }
 
 /** Returns the journey for `corridor render --journey`: views with cameras of one projection. */

@@ -85,11 +85,7 @@ function drawnBox(counts: readonly [number, number, number], clip: View["clip"])
     [0, 0, 0],
     [1, 1, 1],
   ];
-  const corner = ([x, y, z]: Vec3): Vec3 => [
-    x * counts[0] - 0.5,
-    y * counts[1] - 0.5,
-    z * counts[2] - 0.5,
-  ];
+  const corner = ([x, y, z]: Vec3): Vec3 => [x * counts[0] - 0.5, y * counts[1] - 0.5, z * counts[2] - 0.5];
   return [corner(low), corner(high)];
 }
 

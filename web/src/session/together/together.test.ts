@@ -158,17 +158,31 @@ describe("shared content", () => {
 
   it("is bounded", () => {
     const sync = joined(1);
-    const numbers = Array.from({ length: MAX_PENDING_EDITS + 1 }, () => sync.edit({ op: "say", text: "x" }, 0));
+    const numbers = Array.from({ length: MAX_PENDING_EDITS + 1 }, () =>
+      sync.edit({ op: "say", text: "x" }, 0),
+    );
     expect(numbers.at(-1)).toBeNull();
     let content = EMPTY_CONTENT;
     for (let seq = 1; seq < 500; seq++)
-      content = applied(content, { rev: seq, author: author(1), seq, atMillis: 0, edit: { op: "say", text: "x" } });
+      content = applied(content, {
+        rev: seq,
+        author: author(1),
+        seq,
+        atMillis: 0,
+        edit: { op: "say", text: "x" },
+      });
     expect(content.chat).toHaveLength(MAX_CHAT_LINES);
     expect(content.chat.at(-1)?.id).toBe("1-499");
   });
 
   it("is read with care", () => {
-    const evil = { id: "1-1", name: "x", thumbnail: "data:image/svg+xml,<svg>", view: 3, author: { color: "red" } };
+    const evil = {
+      id: "1-1",
+      name: "x",
+      thumbnail: "data:image/svg+xml,<svg>",
+      view: 3,
+      author: { color: "red" },
+    };
     const update = parseUpdate({ rev: 1, heard: 0 }, { content: { bookmarks: [evil, 7], notes: "no" } });
     expect(update.content).toMatchObject({ chat: [], notes: [], bookmarks: [{ thumbnail: "", view: {} }] });
     expect(update.content?.bookmarks[0]?.author.color).toBe("#a7aeb8");
@@ -213,7 +227,15 @@ describe("notes that wait", () => {
     queue.push(view(3));
     queue.push({ kind: "edit", seq: 2, edit: { op: "say", text: "b" } });
     const taken = Array.from({ length: 7 }, () => queue.take());
-    expect(taken.map((note) => note?.kind)).toEqual(["view", "edit", "undo", "undo", "view", "edit", undefined]);
+    expect(taken.map((note) => note?.kind)).toEqual([
+      "view",
+      "edit",
+      "undo",
+      "undo",
+      "view",
+      "edit",
+      undefined,
+    ]);
     expect(taken[4]).toMatchObject({ seq: 3 });
   });
 });
@@ -379,7 +401,7 @@ describe("paths through bookmarks", () => {
     const back: Camera = { ...CAMERA, eye: [50, 280, 30] };
     const stops = stopsOf([bookmark(1, CAMERA), bookmark(2, back)]);
     const middle = cameraAt(stops, 0.5);
-    const away = middle ? Math.hypot(...(middle.eye.map((x, i) => x - (middle.target[i] ?? 0)) as number[])) : 0;
+    const away = middle ? Math.hypot(...middle.eye.map((x, i) => x - (middle.target[i] ?? 0))) : 0;
     expect(away).toBeCloseTo(240);
   });
 

@@ -139,9 +139,9 @@ describe("marks", () => {
         s.kind === "text" && s.text === text && s.anchor === "end" ? [s.at.y] : [],
       )[0] ?? Number.NaN;
     expect(volume?.axes[2].isToScale).toBe(false);
-    // They are the samples of index 0, 6 and 7.
-    expect((at("500") - at("0")) / (at("1000") - at("500"))).toBeCloseTo(6, 3);
-    expect(at("500")).toBeGreaterThan(at("0"));
+    // 0 and 200 are the samples of index 0 and 5; 400 lies at two thirds of the way from there to 500.
+    expect((at("200") - at("0")) / (at("400") - at("200"))).toBeCloseTo(7.5, 3);
+    expect(at("200")).toBeGreaterThan(at("0"));
     expect(textsOf(state).some((text) => text.endsWith("m") && /^\d/.test(text))).toBe(false);
   });
 

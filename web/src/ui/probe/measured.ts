@@ -1,6 +1,15 @@
 //! Measurements: the answers of `measure`, read from JSON.
 
-import { isArray, isCount, isFinite, isObject, scalarOr, textOr, type Json, type JsonObject } from "../../json.ts";
+import {
+  isArray,
+  isCount,
+  isFinite,
+  isObject,
+  scalarOr,
+  textOr,
+  type Json,
+  type JsonObject,
+} from "../../json.ts";
 import { scalarText } from "./place.ts";
 
 /** Stored array that was measured. */

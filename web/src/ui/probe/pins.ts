@@ -35,8 +35,7 @@ export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
   const results = resultList(host);
   const [from, to] = [select("From pin"), select("To pin")];
   const apart = el("p", { class: "probe-distance" });
-  const worldOf = (id: string): Vec3 | null =>
-    pins.find((pin) => String(pin.id) === id)?.place.world ?? null;
+  const worldOf = (id: string): Vec3 | null => pins.find((pin) => String(pin.id) === id)?.place.world ?? null;
   const both = (run: (a: Vec3, b: Vec3, title: string) => void) => () => {
     const [a, b] = [worldOf(from.value), worldOf(to.value)];
     if (a && b) run(a, b, `${from.value} to ${to.value}`);

@@ -37,7 +37,11 @@ export interface PickedValue {
   readonly dtype: string;
   readonly units: string;
   readonly axes: readonly AxisPosition[];
-  readonly coordinates: readonly { readonly name: string; readonly coordinate: number; readonly units: string }[];
+  readonly coordinates: readonly {
+    readonly name: string;
+    readonly coordinate: number;
+    readonly units: string;
+  }[];
   readonly level: number;
   readonly elements: readonly PickedElement[];
   readonly drawn: { readonly level: number; readonly value: number } | null;

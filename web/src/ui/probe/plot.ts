@@ -46,7 +46,9 @@ export function plotOf(measured: Profile | Series): PlotData {
   const label = (at: number) => {
     const coordinate = measured.coordinate[at];
     if (measured.text[at]) return measured.text[at];
-    return coordinate === null || coordinate === undefined ? String(measured.time[at] ?? 0) : formatNumber(coordinate);
+    return coordinate === null || coordinate === undefined
+      ? String(measured.time[at] ?? 0)
+      : formatNumber(coordinate);
   };
   const xLabels = [label(0), label(measured.time.length - 1)] as const;
   const title = `${measured.array} from ${xLabels[0]} to ${xLabels[1]}`;
@@ -58,7 +60,8 @@ export function plotGeometry({ x, lines }: PlotData): PlotGeometry {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { y } of lines)
     for (const value of y)
-      if (value !== null && Number.isFinite(value)) [low, high] = [Math.min(low, value), Math.max(high, value)];
+      if (value !== null && Number.isFinite(value))
+        [low, high] = [Math.min(low, value), Math.max(high, value)];
   if (low > high) return { paths: lines.map(() => ""), low: Number.NaN, high: Number.NaN };
   const [first = 0, last = 0] = [x[0], x.at(-1)];
   const { width, height, left, right, top, bottom } = PLOT;
@@ -114,7 +117,12 @@ export function plotElement(data: PlotData): SVGSVGElement {
       element.append(
         svg(
           "text",
-          { x: width - right, y: top + 8 + 11 * at, "text-anchor": "end", fill: COLORS[at % COLORS.length] ?? "" },
+          {
+            x: width - right,
+            y: top + 8 + 11 * at,
+            "text-anchor": "end",
+            fill: COLORS[at % COLORS.length] ?? "",
+          },
           name,
         ),
       );

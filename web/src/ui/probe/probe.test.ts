@@ -88,7 +88,10 @@ it("clicks and taps are told from drags, long presses and pinches", () => {
   expect(press(0, 80, false, false)).toBe(false);
   clicks.down(1, { x: 0, y: 0 }, true, 0);
   clicks.down(2, { x: 9, y: 0 }, true, 10);
-  expect([clicks.up(2, { x: 9, y: 0 }, true, 50), clicks.up(1, { x: 0, y: 0 }, true, 60)]).toEqual([false, false]);
+  expect([clicks.up(2, { x: 9, y: 0 }, true, 50), clicks.up(1, { x: 0, y: 0 }, true, 60)]).toEqual([
+    false,
+    false,
+  ]);
   expect(press(0, 80)).toBe(true);
 });
 
@@ -109,7 +112,11 @@ it("calls are bounded, cancelled, and end with the connection", () => {
   expect(items).toHaveLength(1);
   expect(sent.at(-1)).toEqual({ kind: "cancelCall", id: 2 });
   calls.disconnected();
-  expect(ends.slice(1)).toEqual([null, "cancelled", ...Array(MAX_CALLS - 2).fill("the connection was lost")]);
+  expect(ends.slice(1)).toEqual([
+    null,
+    "cancelled",
+    ...Array.from({ length: MAX_CALLS - 2 }, () => "the connection was lost"),
+  ]);
 });
 
 const ANSWER = {
@@ -124,7 +131,15 @@ const ANSWER = {
         dtype: "<i2",
         units: "kg m-3",
         axes: [
-          { name: "time", kind: "time", index: 3, size: 24, coordinate: 24, units: "hours since 2024", text: "2024-03-02" },
+          {
+            name: "time",
+            kind: "time",
+            index: 3,
+            size: 24,
+            coordinate: 24,
+            units: "hours since 2024",
+            text: "2024-03-02",
+          },
           { name: "z", kind: "z", index: 10, size: 32, coordinate: null, units: "", text: null },
         ],
         coordinates: [],
@@ -175,7 +190,9 @@ describe("texts of a place", () => {
       "pin,array,channel,time index,time,z index,z,stored,decoded,units,missing,label,x world,y world,z world,hit",
     );
     expect(row).toBe("1,rho,,3,2024-03-02,10,,7,5.7,kg m-3,,,1.5,2,-3,slice");
-    expect(pinPython("corridor://host:1/a.nc", place)).toBe('corridor.open("corridor://host:1/a.nc")["rho"][3, 10]');
+    expect(pinPython("corridor://host:1/a.nc", place)).toBe(
+      'corridor.open("corridor://host:1/a.nc")["rho"][3, 10]',
+    );
   });
 
   it("of other answers are errors", () => {
@@ -194,7 +211,13 @@ const PROFILE = {
   distance: [0, 1, 2, 3],
   index: [[2, 5, 1], [2, 5, 2], null, [2, 6, 4]],
   channels: [
-    { channel: null, name: null, stored: [1, "NaN", null, 4], decoded: [1, "NaN", null, 4], missing: [false, true, true, false] },
+    {
+      channel: null,
+      name: null,
+      stored: [1, "NaN", null, 4],
+      decoded: [1, "NaN", null, 4],
+      missing: [false, true, true, false],
+    },
   ],
 };
 
@@ -237,9 +260,19 @@ describe("measurements", () => {
     const answer = {
       ...PROFILE,
       channel_axis: 0,
-      selection: [[1, 2], [5, 7], [1, 4]],
+      selection: [
+        [1, 2],
+        [5, 7],
+        [1, 4],
+      ],
       mask: "cells",
-      spans: { axes: [1, 2], rows: [[5, 1, 3], [6, 2, 4]] },
+      spans: {
+        axes: [1, 2],
+        rows: [
+          [5, 1, 3],
+          [6, 2, 4],
+        ],
+      },
       channels: [{ channel: 1, name: "red", ...statistics }],
     };
     const region = parseMeasured("region", answer);

@@ -78,8 +78,10 @@ export function probe(host: ProbeHost, canvas: HTMLCanvasElement): ProbeComponen
     readout.hidden = false;
     const box = canvas.getBoundingClientRect();
     const { offsetWidth, offsetHeight } = readout;
-    const left = x + OFFSET_PIXELS + offsetWidth > box.width ? x - OFFSET_PIXELS - offsetWidth : x + OFFSET_PIXELS;
-    const top = y + OFFSET_PIXELS + offsetHeight > box.height ? y - OFFSET_PIXELS - offsetHeight : y + OFFSET_PIXELS;
+    const left =
+      x + OFFSET_PIXELS + offsetWidth > box.width ? x - OFFSET_PIXELS - offsetWidth : x + OFFSET_PIXELS;
+    const top =
+      y + OFFSET_PIXELS + offsetHeight > box.height ? y - OFFSET_PIXELS - offsetHeight : y + OFFSET_PIXELS;
     readout.style.translate = `${Math.max(0, left)}px ${Math.max(0, top)}px`;
   };
   const rest = new PointerRest({

@@ -26,9 +26,11 @@ export interface MeasureReceiver {
 }
 
 /** The fields of the view that say what is where. Fields that are null are those of the node. */
-function viewFields({ other: _, ...view }: View): JsonObject {
+function viewFields(view: View): JsonObject {
   return Object.fromEntries(
-    Object.entries(view).filter(([name, value]) => value !== null || name === "color_by" || name === "clip"),
+    Object.entries(view).filter(
+      ([name, value]) => name !== "other" && (value !== null || name === "color_by" || name === "clip"),
+    ),
   ) as JsonObject;
 }
 
@@ -120,4 +122,3 @@ export function dataAddress(host: string, dataset: string): string {
 export function isUnsupported(reason: string | null): boolean {
   return reason?.includes("expected one of the operations") ?? false;
 }
-

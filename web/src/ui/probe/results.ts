@@ -79,7 +79,8 @@ function shown(host: ResultsHost, measured: Measured): HTMLElement[] {
 
 function statistics(region: Region): HTMLElement[] {
   const units = formatUnits(region.units);
-  const number = (value: number | null) => (value === null ? "none" : `${formatNumber(value)} ${units}`.trim());
+  const number = (value: number | null) =>
+    value === null ? "none" : `${formatNumber(value)} ${units}`.trim();
   return region.channels.map((own) => {
     const name = own.name ?? (own.channel === null ? "" : `channel ${own.channel}`);
     const rows: [string, string][] = [

@@ -71,7 +71,9 @@ export function placeLines(place: PickedPlace): string[] {
         .map((own) => `${own.name} ${withUnits(formatNumber(own.coordinate), own.units)}`)
         .join("   "),
     );
-  const where = place.world ? `at ${withUnits(place.world.map(formatNumber).join(", "), place.worldUnits)}` : "";
+  const where = place.world
+    ? `at ${withUnits(place.world.map(formatNumber).join(", "), place.worldUnits)}`
+    : "";
   const what = [hitText(place), where].filter((part) => part !== "").join(" ");
   if (what !== "") lines.push(what);
   if (value.note !== null) lines.push(value.note);
@@ -114,7 +116,14 @@ export function pinsCsv(pins: readonly NumberedPlace[]): string {
         });
         const { stored, decoded, text, missing, label } = element;
         const known = decoded === null ? null : text;
-        const tail = [stored, known, value?.units ?? "", missing, label, ...(place.world ?? [null, null, null])];
+        const tail = [
+          stored,
+          known,
+          value?.units ?? "",
+          missing,
+          label,
+          ...(place.world ?? [null, null, null]),
+        ];
         rows.push([id, value?.array ?? "", element.channel, ...positions, ...tail, place.hit]);
       }
     }
@@ -146,7 +155,11 @@ function valuesAt(channels: readonly MeasuredValues[], at: number): (string | nu
 }
 
 function profileCsv(profile: Profile): string {
-  const head = ["distance", ...profile.axes.map((name) => `${name} index`), ...valueColumns(profile.channels)];
+  const head = [
+    "distance",
+    ...profile.axes.map((name) => `${name} index`),
+    ...valueColumns(profile.channels),
+  ];
   const rows = profile.distance.map((distance, at) => [
     distance,
     ...profile.axes.map((_, axis) => profile.index[at]?.[axis] ?? null),

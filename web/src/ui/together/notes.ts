@@ -54,7 +54,9 @@ function hintFor(state: State): string {
   if (isPinning) return "Click the place in the picture.";
   if (draftPlace) return `At ${draftPlace.map((x) => Number(x.toPrecision(4))).join(", ")}`;
   if (draftPlace === null) return "On the whole view.";
-  return content.notes.length === 0 ? "Notes stay with the place, time and view in which they are pinned." : "";
+  return content.notes.length === 0
+    ? "Notes stay with the place, time and view in which they are pinned."
+    : "";
 }
 
 function row(actions: TogetherActions) {
@@ -89,10 +91,12 @@ function row(actions: TogetherActions) {
       note = next;
       setText(go, next.text);
       go.title = "Show this view";
-      const isChangeable =
-        state.role === "own" || (state.role !== "watch" && next.author.id === state.you);
+      const isChangeable = state.role === "own" || (state.role !== "watch" && next.author.id === state.you);
       edit.hidden = remove.hidden = !isChangeable;
-      setText(facts, [next.author.name, textOr(next.view.array, ""), timeOf(next)].filter(Boolean).join(", "));
+      setText(
+        facts,
+        [next.author.name, textOr(next.view.array, ""), timeOf(next)].filter(Boolean).join(", "),
+      );
       element.style.setProperty("--person", next.author.color);
     };
     return { element, update };

@@ -38,7 +38,7 @@ export function togetherOverlay(actions: TogetherActions, size: () => Size): Com
       mark.element.style.transform = `translate(${at.x.toFixed(1)}px, ${at.y.toFixed(1)}px)`;
       mark.element.style.setProperty("--person", person.color);
       mark.element.classList.toggle("laser", isLaser(pointer));
-      const name = [...person.name].slice(0, MAX_NAME_CHARS).join("");
+      const name = Array.from(person.name).slice(0, MAX_NAME_CHARS).join("");
       if (mark.label.textContent !== name) mark.label.textContent = name;
     }
     for (const [id, mark] of pointerMarks) {
