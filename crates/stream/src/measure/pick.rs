@@ -145,7 +145,7 @@ fn scene_at(subject: &Subject, request: &PickRequest, [column, row]: [f64; 2]) -
         transfer: transfer_of(view.transfer.as_ref().unwrap_or(&any_transfer()))?,
         color_by: None,
         surfaces: surfaces_of(view),
-        slices: slices_of(view),
+        slices: slices_of(view, volume),
         wires: Arc::default(),
         mode: view.mode,
         is_lit: false,

@@ -298,7 +298,7 @@ fn clip_region(subject: &Subject) -> Result<(VoxelRanges, RegionMask)> {
         && y != x
         && x != z
     {
-        let ranges = [z, y, x].iter().enumerate().map(|(axis, &row)| {
+        let ranges = [z, y, x].into_iter().enumerate().map(|(axis, row)| {
             let count = volume.levels[0].shape[axis];
             centers_between(count, [bounds.min[row], bounds.max[row]], |at| {
                 let mut voxel = [0; 3];
