@@ -151,7 +151,7 @@ pub async fn view(
     let dataset = drawn.describe().await?;
     let view = view_of(request, size, &dataset, &drawn)?;
     let has_range = request.range != ColorRange::default() && view.transfer.is_none();
-    if color_map(request)?.is_none() && !has_range {
+    if transfer_choice(request)?.is_none() && !has_range {
         return Ok(view);
     }
     let small = ImageSize { width: size.width.min(VALUES_SIDE), height: size.height.min(VALUES_SIDE) };

@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use array::{
-    ArrayInfo, Dataset, Priority, Result, Scalar, Selection, Source, decode, elements, with_element,
-};
+use array::{ArrayInfo, Result, Scalar, decode, elements, with_element};
 use serde::Serialize;
 
 use crate::bounded_scan::{MAX_PART_BYTES, PARTS_IN_MEMORY, Scan, ScanPart};

@@ -205,7 +205,7 @@ impl Film {
         };
         let view_plan = blocking(planning).await??;
         all_blocks(&self.shared, None, &view_plan, &mut |_, _| {}).await?;
-        self.filled(first, &view_plan);
+        self.filled(first, &view_plan)?;
         Ok(Some(view_plan.subscription))
     }
 

@@ -95,7 +95,7 @@ async fn colors_of_another_array_are_chosen_fetched_once_and_shown_with_the_same
     ada.change(&json!({"color_by": {"array": "heat", "map": "magma", "range": [low, high]}}), false);
     ada.frame(|f| f.fidelity.exact && f.seq >= 101).await;
     assert_ne!(ada.bulk, colored);
-    let magma = StillRequest { color_map: Some("magma".into()), ..request };
+    let magma = StillRequest { choice: Some(view::TransferChoice::Map("magma".into())), ..request };
     let still = render_still(data.source(), magma, |_, _| {}).await.unwrap();
     assert!(
         still.image.to_png(Background::Color(background)).unwrap() == ada.bulk,
