@@ -22,7 +22,8 @@ class ViewOptions(TypedDict, total=False):
     `top` or `bottom`."""
     tf: Mapping[str, Any] | str | None
     """Transfer function: color and opacity by value; None: chosen to suit the values. Also the name of a
-    color map; with `color_by` it applies to the values of that array."""
+    color map, reversed with `_r` at its end, or of a preset such as `ct-bone`; members that are left out of a
+    mapping are chosen to suit the values; with `color_by` a color map applies to the values of that array."""
     color_by: Mapping[str, Any] | Array | str | None
     """Other array whose values determine all colors, including those of isosurfaces and slices; None: the
     values of the drawn array. Visibility and opacity still come from the drawn array; where the other array
@@ -36,8 +37,8 @@ class ViewOptions(TypedDict, total=False):
     mode: Literal["composite", "surfaces", "maximum", "minimum"] | None
     """Drawing of the volume besides isosurfaces and slices."""
     shading: bool | None
-    """Lighting of the volume by the gradient of its values, with a light at the camera. Isosurfaces are
-    always lit."""
+    """Lighting of the volume by the gradient of its values, with a light at the camera; None: on for volumes
+    of continuous values, off for images, maps and labels. Isosurfaces are always lit."""
     lighting: float | None
     """Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat colors) to 1."""
     grids: bool | None
@@ -60,7 +61,8 @@ KEYWORDS = """
     - ``camera``: Camera in world space; None: one that sees the whole volume. Also `front`, `back`, `left`,
       `right`, `top` or `bottom`.
     - ``tf``: Transfer function: color and opacity by value; None: chosen to suit the values. Also the name of
-      a color map; with `color_by` it applies to the values of that array.
+      a color map, reversed with `_r` at its end, or of a preset such as `ct-bone`; members that are left out of
+      a mapping are chosen to suit the values; with `color_by` a color map applies to the values of that array.
     - ``color_by``: Other array whose values determine all colors, including those of isosurfaces and slices;
       None: the values of the drawn array. Visibility and opacity still come from the drawn array; where the
       other array has no value, nothing is drawn. Not with mode `maximum` or `minimum`. The array, its name, or
@@ -69,8 +71,8 @@ KEYWORDS = """
     - ``slices``: Slices across the axes of the volume. Such as `{"z": 40, "lat": "50%"}`; axes may be named
       as in the file.
     - ``mode``: Drawing of the volume besides isosurfaces and slices.
-    - ``shading``: Lighting of the volume by the gradient of its values, with a light at the camera.
-      Isosurfaces are always lit.
+    - ``shading``: Lighting of the volume by the gradient of its values, with a light at the camera; None: on
+      for volumes of continuous values, off for images, maps and labels. Isosurfaces are always lit.
     - ``lighting``: Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat
       colors) to 1.
     - ``grids``: Draw the grids of an adaptive mesh as lines, in one color for each level.

@@ -27,7 +27,10 @@ export interface Camera {
 }
 
 /**
- * Scale of the values of a transfer function. `linear`: Equal differences are equally far apart.
+ * Scale of the values of a transfer function. `linear`: Equal differences are equally far apart. `log`:
+ * Equal ratios are equally far apart; values of 0 and less are transparent, or have the lowest color
+ * where opacity is not used. The range must lie above 0. `symlog`: Logarithm on both sides of zero:
+ * sign(v) log(1 + |v| / c), nearly linear up to c, a thousandth of the largest magnitude of the range.
  */
 export const VALUE_SCALES = ["linear","log","symlog"] as const;
 export type ValueScale = (typeof VALUE_SCALES)[number];
@@ -36,13 +39,15 @@ export type ValueScale = (typeof VALUE_SCALES)[number];
 export interface Transfer {
   /** Values at the ends of the color map. */
   readonly range: readonly [low: number, high: number];
-  /** Name of the color map. */
+  /** Name of the color map; with `_r` at its end it is reversed. */
   readonly map: string;
+  /** Whether the color map is reversed, in addition to `_r` in its name; false where omitted. */
   readonly reversed?: boolean;
+  /** Scale of the values, for colors and between points of opacity; linear where omitted. */
   readonly scale?: ValueScale;
   /**
-   * Opacity over one smallest voxel spacing of level 0, by value: points in ascending order, linear
-   * between.
+   * Opacity over one smallest voxel spacing of level 0, by value: points in ascending order, linear on
+   * the scale between.
    */
   readonly opacity: readonly OpacityPoint[];
 }
@@ -80,15 +85,18 @@ export const SPACE_AXES = ["x","y","z"] as const;
 export type SpaceAxis = (typeof SPACE_AXES)[number];
 
 /**
- * Plane across an axis of the volume, opaque in the colors of the transfer function. May carry members
- * of a newer schema.
+ * Plane through the volume, opaque in the colors of the transfer function: across an axis, or with
+ * `normal` in any direction. May carry members of a newer schema.
  */
 export interface Slice {
-  /** Axis that it lies across. */
+  /** Axis that it lies across; of an oblique plane one that is roughly perpendicular, for older programs. */
   readonly axis: SpaceAxis;
   /** Index on that axis at level 0; between whole numbers values are interpolated, except for labels. */
   readonly at: number;
-  /** Direction perpendicular to an oblique plane. */
+  /**
+   * Direction perpendicular to an oblique plane, world space, of any length; `axis` and `at` are then
+   * ignored.
+   */
   readonly normal?: Vec3;
   /** Point of an oblique plane, world space; needed with `normal`. */
   readonly point?: Vec3;
@@ -107,22 +115,36 @@ export interface Slice {
 export const MODES = ["composite","surfaces","maximum","minimum"] as const;
 export type Mode = (typeof MODES)[number];
 
-/** Arrangement */
+/**
+ * Arrangement of the pictures in the viewer. `space`: One three-dimensional picture. `image`: One plane,
+ * seen head on with parallel rays. `planes`: Three orthogonal planes and a three-dimensional picture,
+ * linked by a crosshair.
+ */
 export const LAYOUTS = ["space","image","planes"] as const;
 export type Layout = (typeof LAYOUTS)[number];
 
 /** Differences of one cell of a grid from the view. May carry members of a newer schema. */
 export interface Cell {
+  /** Name of the array; as in the view if missing. */
   readonly array?: string;
+  /** Index on the time axis; as in the view if missing. */
   readonly time?: number;
+  /** Index on axes that are neither space nor time, by name; as in the view where not named. */
   readonly at?: Readonly<Record<string, number>>;
 }
 
-/** Grid */
+/**
+ * Grid of pictures of one data set; the first cell shows the view itself. May carry members of a newer
+ * schema.
+ */
 export interface Grid {
+  /** Number of rows, from 1. */
   readonly rows: number;
+  /** Number of columns, from 1. */
   readonly columns: number;
+  /** True (the default) if all cells have the camera of the view. */
   readonly tied?: boolean;
+  /** Differences of the cells after the first, row by row. */
   readonly cells?: readonly Cell[];
 }
 
@@ -153,10 +175,10 @@ export interface ViewFields {
   /** Drawing of the volume besides isosurfaces and slices. */
   readonly mode: Mode;
   /**
-   * Lighting of the volume by the gradient of its values, with a light at the camera. Isosurfaces are
-   * always lit.
+   * Lighting of the volume by the gradient of its values, with a light at the camera; null: on for
+   * volumes of continuous values, off for images, maps and labels. Isosurfaces are always lit.
    */
-  readonly shading: boolean;
+  readonly shading: boolean | null;
   /** Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat colors) to 1. */
   readonly lighting: number;
   /** Draw the grids of an adaptive mesh as lines, in one color for each level. */
@@ -174,7 +196,15 @@ export interface ViewFields {
   readonly clip: readonly [low: Vec3, high: Vec3] | null;
   /** Background, sRGB. */
   readonly background: Vec3;
+  /**
+   * Arrangement of the pictures in the viewer; null: chosen by the viewer from the shape of the array.
+   * Pictures of `corridor render` do not depend on it.
+   */
   readonly layout: Layout | null;
+  /**
+   * Several pictures of the data set in a grid in the viewer; null: one. Pictures of `corridor render`
+   * do not depend on it.
+   */
   readonly grid: Grid | null;
 }
 
@@ -240,7 +270,7 @@ export const DEFAULTS: ViewFields = {
   surfaces: [],
   slices: [],
   mode: "composite",
-  shading: false,
+  shading: null,
   lighting: 1.0,
   grids: false,
   stereo: null,
@@ -261,7 +291,7 @@ export const SIMPLE_FIELDS = {
   time: { kind: "index", last: null, isNullable: false },
   level: { kind: "index", last: 255, isNullable: true },
   mode: { kind: "choice", names: MODES, isNullable: false },
-  shading: { kind: "flag", isNullable: false },
+  shading: { kind: "flag", isNullable: true },
   lighting: { kind: "number", low: 0.0, high: 1.0, isAboveLow: false, isBelowHigh: false, isNullable: false },
   grids: { kind: "flag", isNullable: false },
   stereo: { kind: "number", low: 0.0, high: 0.5, isAboveLow: true, isBelowHigh: false, isNullable: true },
@@ -271,7 +301,7 @@ export const SIMPLE_FIELDS = {
 
 /** Controls that are made from this list. */
 export const CONTROLS: readonly FieldControl[] = [
-  { kind: "switch", field: "shading", label: "Shading", title: "Lighting of the volume by the gradient of its values, with a light at the camera. Isosurfaces are always lit." },
+  { kind: "switch", field: "shading", label: "Shading", title: "Lighting of the volume by the gradient of its values, with a light at the camera; null: on for volumes of continuous values, off for images, maps and labels. Isosurfaces are always lit." },
   { kind: "slider", field: "lighting", label: "Strength of the light", title: "Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat colors) to 1.", low: 0.0, high: 1.0, step: 0.05 },
   { kind: "switch", field: "grids", label: "Mesh grids", title: "Draw the grids of an adaptive mesh as lines, in one color for each level." },
 ];
