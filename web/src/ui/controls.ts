@@ -29,7 +29,7 @@ function switchOf(control: FieldControl & { kind: "switch" }, actions: Actions):
   });
   element.title = title;
   const show = (view: View) => {
-    set(view[field] === true);
+    set(view[field]);
   };
   return { field, element, show };
 }

@@ -31,7 +31,7 @@ function viewFields(view: View): JsonObject {
     Object.entries(view).filter(
       ([name, value]) => name !== "other" && (value !== null || name === "color_by" || name === "clip"),
     ),
-  ) as JsonObject;
+  );
 }
 
 /** Size of the picture that the node draws for the window. */
