@@ -32,7 +32,7 @@ mod native {
     use super::picture::{render, resolve_view};
 
     #[pymodule_export]
-    use super::relay::Relay;
+    use super::relay::PageRelay;
 
     #[pymodule_export]
     use super::view_server::{ViewServer, serve_view, viewer_colormaps, viewer_page};

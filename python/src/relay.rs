@@ -36,14 +36,14 @@ struct RelayCallbacks {
 
 /// A connected page; dropping it ends the connection.
 #[pyclass(frozen, module = "corridor._native")]
-pub(crate) struct Relay {
+pub(crate) struct PageRelay {
     outgoing: mpsc::Sender<Bytes>,
     room: Arc<Semaphore>,
     window_bytes: usize,
     task: AbortHandle,
 }
 
-impl Relay {
+impl PageRelay {
     /// Connects a page that can take `window_bytes` before it grants more room.
     pub(crate) fn connect(
         relays: Relays,
@@ -66,7 +66,7 @@ impl Relay {
 }
 
 #[pymethods]
-impl Relay {
+impl PageRelay {
     /// Sends a message of the page to the node.
     fn send(&self, py: Python<'_>, message: &[u8]) -> PyResult<()> {
         match self.outgoing.try_send(Bytes::copy_from_slice(message)) {
@@ -90,7 +90,7 @@ impl Relay {
     }
 }
 
-impl Drop for Relay {
+impl Drop for PageRelay {
     fn drop(&mut self) {
         self.task.abort();
     }

@@ -25,7 +25,7 @@ use view::View;
 use crate::connection::{Connection, meaning_of};
 use crate::errors::raise;
 use crate::picture::device_named;
-use crate::relay::Relay;
+use crate::relay::PageRelay;
 use crate::runtime::{runtime, wait};
 
 /// Longest wait for the end of a server that was closed.
@@ -144,15 +144,15 @@ impl ViewServer {
         &self.token
     }
 
-    /// Connects a page whose messages Python moves; see [`Relay`].
+    /// Connects a page whose messages Python moves; see [`PageRelay`].
     fn connect(
         &self,
         py: Python<'_>,
         on_message: Py<PyAny>,
         on_taken: Py<PyAny>,
         window_bytes: usize,
-    ) -> PyResult<Relay> {
-        Relay::connect(self.relays.clone(), on_message, on_taken, window_bytes).map_err(|e| raise(py, &e))
+    ) -> PyResult<PageRelay> {
+        PageRelay::connect(self.relays.clone(), on_message, on_taken, window_bytes).map_err(|e| raise(py, &e))
     }
 
     /// Ends the node and its connections; waits until they have ended.

@@ -194,7 +194,7 @@ mod tests {
         let source: Arc<dyn Source> =
             Arc::new(MemorySource::new(dataset.clone(), vec![vec![Bytes::from(bytes)]]).unwrap());
         let selection = Selection::of_box(&[3, 5, 0], &[20, 30, 49]);
-        let keeps = |index: &[u64]| (index[1] + index[2]) % 3 != 0;
+        let keeps = |index: &[u64]| !(index[1] + index[2]).is_multiple_of(3);
         let mut kept = Vec::new();
         for [z, y, x] in (3..23).flat_map(|z| (5..35).flat_map(move |y| (0..49).map(move |x| [z, y, x]))) {
             if keeps(&[z as u64, y as u64, x as u64]) {

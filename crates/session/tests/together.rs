@@ -2,6 +2,8 @@
 //! late joiners. All end with the same shared content, every edit counts once, followers see the view of their leader,
 //! and everything stays within its bounds.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 

@@ -22,9 +22,9 @@ use crate::ranks::launcher::{LaunchedRanks, Launcher, PixelPrecision, RankGroup,
 use crate::still::Still;
 use crate::tasks::{CancelOnDrop, blocking};
 use crate::viewer::fidelity::PictureFacts;
-use crate::viewer::scene::{any_transfer, camera_in, camera_of, shared_camera, volume_of};
+use crate::viewer::scene::{any_transfer, camera_in, camera_of, check, shared_camera, volume_of};
 use crate::viewer::session::check_memory;
-use crate::viewer::shared::{SharedState, check};
+use crate::viewer::shared::SharedState;
 use crate::viewer::view_plan::ViewPlan;
 
 /// Range of values that colors are mapped to where a view has no transfer function.

@@ -41,5 +41,6 @@ pub use similar::similar;
 pub use slice::{MAX_SLICES, SpaceAxis, ViewSlice};
 pub use surface::{MAX_SURFACES, Mode, Surface};
 pub use transfer::{MAX_OPACITY_POINTS, Transfer};
-pub use view::{MAX_VIEW_BYTES, SCHEMA, View, shows_all_layers, thick_sides};
+pub use validate::SCHEMA;
+pub use view::{MAX_VIEW_BYTES, View, shows_all_layers, thick_sides};
 pub use written::{ViewRequest, side, side_of_person};

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 
 use crate::field::{FieldMember, FieldRecord, FieldType, NumberRange};
 use crate::fields::FIELDS;
-use crate::view::{SCHEMA, View};
+use crate::validate::SCHEMA;
+use crate::view::View;
 
 /// Returns the JSON schema (draft 2020-12) of a view as it is written. Fields and members of later versions
 /// are preserved, so additional properties are allowed.

@@ -147,7 +147,12 @@ impl Transfer {
         let padding = values.padding();
         let own = padding.as_ref().map(|padding| values.without(padding));
         let own = own.as_ref().unwrap_or(values);
-        let (kind, looks) = (hints.kind(own), Looks::of(sides_voxels));
+        // Air of one value looks like padding, but tells computed tomography.
+        let kind = match hints.kind(values) {
+            DataKind::Ct => DataKind::Ct,
+            _ => hints.kind(own),
+        };
+        let looks = Looks::of(sides_voxels);
         let is_usual = matches!(kind, DataKind::Labels | DataKind::Colors) || !has_several(own);
         let preset = PRESETS.iter().find(|preset| preset.kinds.contains(&kind));
         let (false, Some(preset)) = (is_usual, preset) else {

@@ -5,7 +5,9 @@ use serde_json::{Map, Value};
 
 use crate::field::{FieldMember, FieldRecord, FieldType, FieldUnion};
 use crate::fields::FIELDS;
-use crate::view::SCHEMA;
+
+/// Version of the schema that this crate writes and reads.
+pub const SCHEMA: u32 = 1;
 
 /// Longest part of a wrong value that a message repeats, characters.
 const MAX_FOUND: usize = 60;

@@ -15,11 +15,9 @@ use crate::fields::FIELDS;
 use crate::first::first_array;
 use crate::layout::{ViewGrid, ViewLayout};
 use crate::transfer::Looks;
-use crate::validate::{check_fields, parse_fields};
+use crate::validate::{SCHEMA, check_fields, parse_fields};
 use crate::{ColorBy, Mode, SpaceAxis, Surface, Transfer, ViewSlice};
 
-/// Version of the schema that this crate writes and reads.
-pub const SCHEMA: u32 = 1;
 /// Largest view as JSON text, including fields unknown to this version, bytes.
 pub const MAX_VIEW_BYTES: usize = 64 << 10;
 /// Longest name of an array or axis in a view, bytes.

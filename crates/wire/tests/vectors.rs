@@ -370,6 +370,22 @@ fn piece() -> Bytes {
     ReadPiece::Compressed(Rows { offset_bytes: 4096, axes: vec![(2, 1000), (3, 50)] }, compressed()).encode()
 }
 
+fn fidelity() -> FidelityBadge {
+    FidelityBadge {
+        level_shown: Some(1),
+        level_wanted: 0,
+        origin: LevelOrigin::Mean,
+        limit: FidelityLimit::Screen,
+        blocks_present: 3,
+        blocks_total: 8,
+        state: FidelityState::Loading,
+        exact: false,
+        levels_made: None,
+        resampled: false,
+        text: "3 of 8 blocks are here; the rest is on its way".into(),
+    }
+}
+
 fn json_bodies() -> Vec<(&'static str, Bytes)> {
     let entry = ListEntry { name: "tooth.nhdr".into(), format: "NRRD".into(), arrays: 1 };
     let stats = StatsAnswer {
@@ -389,19 +405,7 @@ fn json_bodies() -> Vec<(&'static str, Bytes)> {
         presents: false,
         away: false,
     };
-    let fidelity = FidelityBadge {
-        level_shown: Some(1),
-        level_wanted: 0,
-        origin: LevelOrigin::Mean,
-        limit: FidelityLimit::Screen,
-        blocks_present: 3,
-        blocks_total: 8,
-        state: FidelityState::Loading,
-        exact: false,
-        levels_made: None,
-        resampled: false,
-        text: "3 of 8 blocks are here; the rest is on its way".into(),
-    };
+    let fidelity = fidelity();
     let view = View { array: "rho".into(), ..View::default() };
     let join = JoinParams {
         session: "main".into(),

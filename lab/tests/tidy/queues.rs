@@ -156,9 +156,11 @@ fn behind_types(code: &[&str], at: usize) -> usize {
 
 /// Whether a quoted text names a module.
 fn is_module_name(text: &str) -> bool {
-    let is_word = |part: &str| {
-        part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_') && !part.is_empty()
-    };
+    // Files of the viewer have names with hyphens.
+    let is_web = text.starts_with("web::");
+    let is_letter =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || (is_web && c == '-');
+    let is_word = |part: &str| part.chars().all(is_letter) && !part.is_empty();
     text.contains("::") && text.split("::").all(is_word) && !CONSTRUCTS.contains(&text)
 }
 

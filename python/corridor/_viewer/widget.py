@@ -75,7 +75,7 @@ class ViewerWidget(anywidget.AnyWidget):
 
     def __init__(self, server: Server, view: _View, height: int) -> None:
         self._server = server
-        self._relays: dict[str, _native.Relay] = {}
+        self._relays: dict[str, _native.PageRelay] = {}
         self._pick_callbacks: list[Callable[[Pick], object]] = []
         # Depth of changes that need no check: from the page, or made here.
         self._trusted = threading.local()

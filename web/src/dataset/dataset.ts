@@ -156,6 +156,21 @@ export function isOneLayer(array: ArrayInfo): boolean {
   return spaceShape(array).some((size) => size < 2);
 }
 
+/** Most layers of a volume that is drawn like a stack of maps, if its longest side is as many times longer. */
+const FEW_LAYERS = 8;
+
+/** True for a map or a few layers of one, of which nothing is hidden. Same rule as in the node. */
+export function showsAllLayers(array: ArrayInfo): boolean {
+  const sides = spaceShape(array);
+  const layers = Math.min(...sides);
+  return layers < 2 || (layers <= FEW_LAYERS && layers * FEW_LAYERS <= Math.max(...sides));
+}
+
+/** Whether the volume of an array is shaded in a view that does not say so. Same rule as in the node. */
+export function isShadedByDefault(array: ArrayInfo): boolean {
+  return isContinuous(array) && !showsAllLayers(array);
+}
+
 /** True for spatial axes, or the last three axes of an array without spatial ones. Same rule as in the node. */
 export function isDrawn(array: ArrayInfo, axis: number): boolean {
   if (array.axes.some(({ kind }) => isSpatial(kind))) return isSpatial(array.axes[axis]?.kind ?? "other");

@@ -1,14 +1,15 @@
 //! Controls of fields of the view that are made from the generated list: boxes to tick and sliders.
 
-import type { Actions } from "../app/state.ts";
-import { CONTROLS, type FieldControl, type View } from "../view/schema.ts";
+import type { Actions, State } from "../app/state.ts";
+import { isShadedByDefault } from "../dataset/dataset.ts";
+import { CONTROLS, type FieldControl } from "../view/schema.ts";
 import { checkbox, el } from "./dom.ts";
 
 /** A control and the field that it sets. */
 export interface Control {
   readonly field: FieldControl["field"];
   readonly element: HTMLElement;
-  readonly show: (view: View) => void;
+  readonly show: (state: State) => void;
 }
 
 export function fieldControls(actions: Actions): readonly Control[] {
@@ -28,8 +29,8 @@ function switchOf(control: FieldControl & { kind: "switch" }, actions: Actions):
     actions.change({ [field]: isOn });
   });
   element.title = title;
-  const show = (view: View) => {
-    set(view[field]);
+  const show = ({ view, array }: State) => {
+    set(view[field] ?? (array !== null && isShadedByDefault(array)));
   };
   return { field, element, show };
 }
@@ -42,7 +43,7 @@ function sliderOf(control: FieldControl & { kind: "slider" }, actions: Actions):
   });
   input.addEventListener("change", actions.rest);
   const element = el("label", { class: "slider", title }, label, input);
-  const show = (view: View) => {
+  const show = ({ view }: State) => {
     // A control that the user is moving is not changed.
     if (document.activeElement !== input || !input.matches(":active")) input.value = String(view[field]);
   };

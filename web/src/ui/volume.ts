@@ -69,7 +69,7 @@ export function volumeControl(actions: Actions): Component {
     setOptions(meaning, [...MEANINGS, AS_IN_FILE], shown);
     for (const { field, element, show } of controls) {
       element.hidden = IS_IDLE[field]?.(state) ?? false;
-      show(view);
+      show(state);
     }
     pair.element.hidden = view.camera !== null && "orthographic" in view.camera.projection;
     pair.set(view.stereo !== null);

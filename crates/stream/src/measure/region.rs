@@ -423,7 +423,7 @@ fn whole_between(points: &[[f64; 2]], place: usize, count: u64) -> Option<RangeI
     let values = points.iter().map(|point| point[place]);
     let low = values.clone().fold(f64::INFINITY, f64::min).ceil().max(0.0);
     let high = values.fold(f64::NEG_INFINITY, f64::max).floor().min(count as f64 - 1.0);
-    (low <= high).then(|| low as u64..=high as u64)
+    (low <= high).then_some(low as u64..=high as u64)
 }
 
 /// Returns where the edges of a polygon cross a row.

@@ -133,7 +133,7 @@ impl MeasureRequest {
             let found = points.len();
             return Err(Error::too_large(format!("expected at most {MAX_CORNERS} corners, found {found}")));
         }
-        if points.iter().flatten().any(|v| !(v.abs() <= MAX_WORLD)) {
+        if points.iter().flatten().any(|v| !v.is_finite() || v.abs() > MAX_WORLD) {
             return Err(Error::invalid(format!("expected points within {MAX_WORLD:e} of the origin")));
         }
         Ok(request)

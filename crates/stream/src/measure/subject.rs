@@ -8,8 +8,8 @@ use view::View;
 
 use super::request::ViewChoice;
 use crate::loading::regrid::{StoredChannels, StoredPlace, StoredPlaces};
-use crate::viewer::scene::volume_of;
-use crate::viewer::shared::{SharedState, check};
+use crate::viewer::scene::{check, volume_of};
+use crate::viewer::shared::SharedState;
 
 /// Array that a request is about.
 pub(crate) struct Subject {

@@ -9,7 +9,6 @@ use array::{
     WorkProgress,
 };
 use bytes::Bytes;
-use render::Isosurface;
 use serde_json::{Map, Value};
 use session::{
     DueUpdate, Item, JoinParams, MAX_AWAY, ParticipantId, ParticipantNote, PictureSize, Role, Room,
@@ -26,9 +25,7 @@ use crate::painter::{DrawResources, Painter};
 use crate::ranks::launcher::Launcher;
 use crate::viewer::grid_boxes::{GridBoxCache, GridBoxes};
 use crate::viewer::outbox::OutgoingItem;
-use crate::viewer::scene::{
-    camera_of, color_by_of, color_by_volume_of, shared_camera, surfaces_of, transfer_of, volume_of,
-};
+use crate::viewer::scene::{camera_of, check, shared_camera, volume_of};
 use crate::viewer::together::{RoomUpdate, apply};
 use crate::viewer::viewer_state::ViewerState;
 
@@ -442,20 +439,6 @@ pub(crate) fn with_shared_camera(view: View, dataset: &Dataset) -> Result<View> 
     }
     let camera = shared_camera(&camera_of(&View::default(), &volume)?);
     Ok(View { camera: Some(camera), ..view })
-}
-
-/// Checks that a view fits the data set and can be drawn.
-///
-/// # Errors
-/// `Invalid` and others for a view that does not fit the data set.
-pub(crate) fn check(view: &View, dataset: &Dataset) -> Result<()> {
-    let volume = volume_of(view, dataset)?;
-    camera_of(view, &volume)?;
-    Isosurface::check_of(&surfaces_of(view), &volume)?;
-    if let Some((by, color_by)) = view.color_by.as_ref().zip(color_by_volume_of(view, dataset)?) {
-        color_by_of(by, &color_by, color_by.levels[0].number).check_of(&volume, view.mode)?;
-    }
-    view.transfer.as_ref().map_or(Ok(()), |t| transfer_of(t).map(|_| ()))
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ impl DueFlags {
 
 /// State that a due update carries; [`item`](Self::item) encodes it, without the lock of the room.
 pub(crate) enum RoomUpdate {
-    Content(Item, SharedUpdate),
+    Content(Box<(Item, SharedUpdate)>),
     Pointers(Vec<PointerInfo>),
 }
 
@@ -95,7 +95,7 @@ impl RoomUpdate {
     /// Takes the state from the room; `None` if there is nothing new.
     pub(crate) fn take(room: &mut Room, to: ParticipantId, due: DueUpdate) -> Option<Self> {
         match due {
-            DueUpdate::Content => room.shared_update(to).map(|(item, update)| Self::Content(item, update)),
+            DueUpdate::Content => room.shared_update(to).map(|update| Self::Content(Box::new(update))),
             DueUpdate::Pointers => Some(Self::Pointers(room.pointers(to))),
         }
     }
@@ -104,7 +104,10 @@ impl RoomUpdate {
     /// Those of serializing, which do not happen.
     pub(crate) fn item(self) -> Result<OutgoingItem> {
         Ok(match self {
-            Self::Content(item, update) => OutgoingItem { item, bulk: update.to_json()?.into() },
+            Self::Content(update) => {
+                let (item, content) = *update;
+                OutgoingItem { item, bulk: content.to_json()?.into() }
+            }
             Self::Pointers(list) => OutgoingItem { item: Item::Pointers { list }, bulk: Bytes::new() },
         })
     }
@@ -120,7 +123,7 @@ pub(crate) fn apply(
     note: ParticipantNote,
     dataset: &Dataset,
 ) -> Result<()> {
-    let check = |view: &view::View| crate::viewer::shared::check(view, dataset);
+    let check = |view: &view::View| crate::viewer::scene::check(view, dataset);
     match note {
         ParticipantNote::Rename { name } => room.rename(from, &name),
         ParticipantNote::Follow { leader } => room.follow(from, leader),

@@ -44,7 +44,7 @@ type FieldsOf<T> = { [Name in keyof ViewFields]: ViewFields[Name] extends T ? Na
 export type FieldControl =
   | {
       readonly kind: \"switch\";
-      readonly field: FieldsOf<boolean>;
+      readonly field: FieldsOf<boolean | null>;
       readonly label: string;
       readonly title: string;
     }

@@ -2,7 +2,7 @@
 
 use array::time::calendar::{Date, TimeUnits};
 
-use super::{number_text, round_below};
+use super::numbers::{number_text, round_below};
 
 /// Kind of coordinates of an axis.
 #[derive(Clone, Debug, PartialEq)]

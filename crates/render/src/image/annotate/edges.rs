@@ -6,8 +6,9 @@
 use glam::{DVec2, DVec3};
 
 use super::layout::Outline;
+use super::notes::Notes;
+use super::pen::{Area, Depth, Pen};
 use super::text::TextPlace;
-use super::{Area, Depth, Notes, Pen};
 use crate::ImageSize;
 use crate::scene::camera::{Bounds, Lens};
 

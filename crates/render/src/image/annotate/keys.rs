@@ -4,8 +4,10 @@
 use glam::DVec2;
 
 use super::layout::{Corner, Outline};
+use super::notes::Notes;
+use super::numbers::number_text;
+use super::pen::{Depth, Pen};
 use super::text::TextPlace;
-use super::{Depth, Notes, Pen, number_text};
 
 /// Entry of the color key: a color and its meaning.
 #[derive(Clone, Debug, PartialEq)]

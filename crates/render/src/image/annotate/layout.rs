@@ -2,7 +2,7 @@
 
 use glam::DVec2;
 
-use super::{Area, Pen};
+use super::pen::{Area, Pen};
 
 /// Outline of the data in a picture: a convex polygon.
 pub(super) struct Outline(Vec<DVec2>);

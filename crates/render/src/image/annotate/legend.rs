@@ -3,9 +3,12 @@
 
 use glam::DVec2;
 
+use super::axis::AxisNote;
 use super::layout::{Corner, Outline};
+use super::notes::Notes;
+use super::numbers::number_text;
+use super::pen::{Area, Depth, Pen};
 use super::text::TextPlace;
-use super::{Area, AxisNote, Depth, Notes, Pen, number_text};
 use crate::scene::color_map::{COLORS, color_map_table, is_categorical};
 use crate::scene::transfer::TransferFunction;
 

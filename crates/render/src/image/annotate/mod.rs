@@ -9,60 +9,27 @@ mod edges;
 mod keys;
 mod layout;
 mod legend;
+mod notes;
+mod numbers;
 mod orientation;
+mod pen;
 mod scale;
 mod text;
 
-use std::collections::BTreeMap;
-
 use array::Result;
-use glam::DVec2;
 
 use crate::image::Image;
-use crate::image::raster::line;
-use crate::scene::camera::{Bounds, Camera, Lens};
-use crate::scene::transfer::TransferFunction;
+use crate::scene::camera::Lens;
 pub use axis::{AxisNote, AxisQuantity};
 pub use keys::LegendKey;
-use text::{TextPlace, TextWriter};
+pub use notes::Notes;
+use pen::Pen;
+use text::TextWriter;
 
-/// Facts about a picture that are written into it.
-#[derive(Clone, Debug)]
-pub struct Notes {
-    /// Camera that the picture was taken from.
-    pub camera: Camera,
-    /// The box around the voxels, world space.
-    pub bounds: Bounds,
-    /// Axes x, y, z of the box.
-    pub axes: [AxisNote; 3],
-    /// Units of world space; empty if unknown.
-    pub world_units: String,
-    /// True if x and y are degrees of longitude and latitude, to scale.
-    pub is_map: bool,
-    /// True if x leads to a person's right, y to the front and z upward.
-    pub is_anatomical: bool,
-    /// Name and units of the values, written over the legend.
-    pub values: String,
-    /// Text in the upper left corner, such as a time; may be empty.
-    pub title: String,
-    /// Meanings of colors that are not on a scale, such as those of isosurfaces.
-    pub keys: Vec<LegendKey>,
-    /// Colors of the values; no legend if `None`, nor for labels.
-    pub transfer: Option<TransferFunction>,
-    /// True if the picture lies over a dark background.
-    pub is_dark: bool,
-}
-
-/// Opacity of lines; text is opaque.
-const LINE_OPACITY: f32 = 0.6;
 /// Rows of the image for each row of text.
 const ROWS_PER_LINE: u32 = 45;
 /// Smallest and largest letters, pixels.
 const LETTERS: (f32, f32) = (11.0, 40.0);
-/// Opacity of the rim around text.
-const RIM_OPACITY: f32 = 0.6;
-/// Opacity of the ground behind what lies over data.
-const PLATE_OPACITY: f32 = 0.6;
 
 /// Writes the notes into a picture.
 ///
@@ -89,165 +56,16 @@ fn annotate_with<'a>(image: &'a mut Image, notes: &Notes) -> Result<Pen<'a>> {
     Ok(pen)
 }
 
-/// Draws onto an image.
-struct Pen<'a> {
-    image: &'a mut Image,
-    writer: TextWriter,
-    ink: [f32; 3],
-    /// Areas of the image that contain text.
-    taken: Vec<Area>,
-}
-
-/// Area of the image, pixels: its upper left and its lower right corner.
-#[derive(Clone, Copy, Debug)]
-struct Area {
-    from: DVec2,
-    to: DVec2,
-}
-
-impl Area {
-    fn meets(&self, other: &Self) -> bool {
-        self.from.cmplt(other.to).all() && other.from.cmplt(self.to).all()
-    }
-}
-
-/// Layer of a drawing: before or behind the content of the picture.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Depth {
-    Before,
-    Behind,
-}
-
-impl Pen<'_> {
-    fn size(&self) -> (i64, i64) {
-        (i64::from(self.image.size.width), i64::from(self.image.size.height))
-    }
-
-    /// Blends a color into a pixel, if the pixel exists.
-    fn dot(&mut self, x: i64, y: i64, color: [f32; 3], opacity: f32, depth: Depth) {
-        let (width, height) = self.size();
-        if !(0..width).contains(&x) || !(0..height).contains(&y) {
-            return;
-        }
-        let Ok(at) = usize::try_from(y * width + x) else { return };
-        let Some(pixel) = self.image.rgba.get_mut(at) else { return };
-        let [r, g, b] = color.map(|c| c * opacity);
-        let dot = [r, g, b, opacity];
-        let (front, back) = if depth == Depth::Before { (dot, *pixel) } else { (*pixel, dot) };
-        *pixel = std::array::from_fn(|c| front[c] + back[c] * (1.0 - front[3]));
-    }
-
-    /// A line one pixel wide with soft edges.
-    fn line(&mut self, a: DVec2, b: DVec2, depth: Depth) {
-        let ink = self.ink;
-        let size = self.image.size;
-        line(a, b, size, |x, y, covered, _| self.dot(x, y, ink, covered * LINE_OPACITY, depth));
-    }
-
-    fn colored_line(&mut self, a: DVec2, b: DVec2, color: [f32; 3], depth: Depth) {
-        let size = self.image.size;
-        line(a, b, size, |x, y, covered, _| self.dot(x, y, color, covered, depth));
-    }
-
-    /// Draws a row of text; `place` selects the part of the text that lies at `at`. The text is moved into
-    /// the image if it fits.
-    fn write(&mut self, text: &str, at: DVec2, place: TextPlace) {
-        let (at, area) = self.room(text, at, place);
-        self.taken.push(area);
-        self.write_at(text, at, place);
-    }
-
-    /// Draws a row of text with a rim, which makes it legible over data of any color.
-    fn write_at(&mut self, text: &str, at: DVec2, place: TextPlace) {
-        let (ink, rim) = (self.ink, self.rim());
-        let pixels = self.writer.pixels(text, at, place);
-        #[expect(clippy::cast_possible_truncation, reason = "a few pixels")]
-        let radius = (self.writer.letters() / 9.0).ceil() as i64;
-        let mut around: BTreeMap<(i64, i64), f32> = BTreeMap::new();
-        for &(x, y, coverage) in &pixels {
-            for down in -radius..=radius {
-                for right in -radius..=radius {
-                    if down * down + right * right <= radius * radius {
-                        let most = around.entry((x + right, y + down)).or_default();
-                        *most = most.max(coverage);
-                    }
-                }
-            }
-        }
-        for ((x, y), coverage) in around {
-            self.dot(x, y, rim, coverage * RIM_OPACITY, Depth::Before);
-        }
-        for (x, y, coverage) in pixels {
-            self.dot(x, y, ink, coverage, Depth::Before);
-        }
-    }
-
-    /// Color of rims and grounds: that of the background, about.
-    fn rim(&self) -> [f32; 3] {
-        if self.ink[0] > 0.5 { [0.0; 3] } else { [1.0; 3] }
-    }
-
-    /// Draws a half-transparent ground, for marks over data.
-    #[expect(clippy::cast_possible_truncation, reason = "within the image")]
-    fn plate(&mut self, area: &Area) {
-        let rim = self.rim();
-        let letters = f64::from(self.writer.letters()) / 2.0;
-        let (from, to) = (area.from - letters, area.to + letters);
-        for y in from.y as i64..to.y as i64 {
-            for x in from.x as i64..to.x as i64 {
-                self.dot(x, y, rim, PLATE_OPACITY, Depth::Before);
-            }
-        }
-    }
-
-    /// Returns the position of a row of text after it is moved into the image, and the area that it covers.
-    fn room(&self, text: &str, mut at: DVec2, place: TextPlace) -> (DVec2, Area) {
-        let (long, (width, height)) = (self.writer.width(text), self.size());
-        let before = match place {
-            TextPlace::Left => 0.0,
-            TextPlace::Middle => long / 2.0,
-            TextPlace::Right => long,
-        };
-        let letters = f64::from(self.writer.letters());
-        let edge = letters / 2.0;
-        at.x = (at.x - before).min(width as f64 - edge - long).max(edge) + before;
-        at.y = at.y.min(height as f64 - edge).max(edge);
-        let from = at - DVec2::new(before, letters / 2.0);
-        (at, Area { from, to: from + DVec2::new(long, letters) })
-    }
-}
-
-/// Returns the largest of 1, 2 and 5 times a power of ten that is no more than this.
-fn round_below(length: f64) -> f64 {
-    let power = 10f64.powf(length.log10().floor());
-    [5.0, 2.0, 1.0].into_iter().map(|n| n * power).find(|&round| round <= length).unwrap_or(power)
-}
-
-/// Formats with four significant digits, without trailing zeros.
-fn number_text(value: f64) -> String {
-    if value == 0.0 {
-        return "0".into();
-    }
-    let power = value.abs().log10().floor();
-    if !(-4.0..6.0).contains(&power) {
-        let text = format!("{value:.3e}");
-        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        return format!("{}e{exponent}", without_zeros(digits));
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 7")]
-    let decimals = (3.0 - power).max(0.0) as usize;
-    without_zeros(&format!("{value:.decimals$}")).to_owned()
-}
-
-fn without_zeros(text: &str) -> &str {
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
-}
-
 #[cfg(test)]
 mod tests {
+    use glam::DVec2;
+
+    use super::pen::Area;
     use super::*;
     use crate::ImageSize;
+    use crate::scene::camera::{Bounds, Camera};
     use crate::scene::color_map::color_map_table;
+    use crate::scene::transfer::TransferFunction;
 
     const SIZE: ImageSize = ImageSize { width: 320, height: 240 };
 
@@ -416,15 +234,5 @@ mod tests {
         assert!(shown.len() > 5 && shown.is_sorted_by(|a, b| a + 10 < *b), "{rows:?}");
         assert!(rows[shown.len()..].iter().all(Option::is_none) && shown.len() < 20, "{rows:?}");
         assert_eq!(LegendKey::of_value([0; 3], 1e-7, "").text, "1e-7");
-    }
-
-    #[test]
-    fn numbers_are_short_and_lengths_round() {
-        let texts = [0.0, 1.0, -2.5, 0.1, 1234.5678, 123_456.0, 1e-7, 6.022e23].map(number_text);
-        assert_eq!(texts, ["0", "1", "-2.5", "0.1", "1235", "123456", "1e-7", "6.022e23"]);
-        let rounds = [1.0, 1.9, 2.0, 4.99, 73.0, 0.03].map(round_below);
-        for (found, expected) in rounds.into_iter().zip([1.0, 1.0, 2.0, 2.0, 50.0, 0.02]) {
-            assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
-        }
     }
 }

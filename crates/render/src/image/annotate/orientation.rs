@@ -2,15 +2,18 @@
 
 use glam::{DVec2, DVec3};
 
+use super::axis::AxisQuantity;
 use super::layout::{Corner, Outline};
+use super::notes::Notes;
+use super::pen::{Depth, Pen};
 use super::text::TextPlace;
-use super::{AxisQuantity, Depth, Notes, Pen};
 use crate::scene::camera::Lens;
 
 /// Letters of the directions of a person, towards -x and +x, and so on.
 const LETTERS: [[&str; 2]; 3] = [["L", "R"], ["P", "A"], ["I", "S"]];
-/// Smallest component of a direction that has a letter, and the most letters of one.
+/// Smallest component of a direction that has a letter.
 const LEAST: f64 = 0.35;
+/// Most letters of one direction.
 const MOST_LETTERS: usize = 2;
 /// Length of an arm, heights of letters.
 const ARM: f64 = 1.8;

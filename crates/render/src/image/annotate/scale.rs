@@ -4,8 +4,10 @@
 use glam::DVec2;
 
 use super::layout::{Corner, Outline};
+use super::notes::Notes;
+use super::numbers::{number_text, round_below};
+use super::pen::{Depth, Pen};
 use super::text::TextPlace;
-use super::{Depth, Notes, Pen, number_text, round_below};
 use crate::scene::camera::Lens;
 
 /// Largest share of the image's width that a scale bar may take.

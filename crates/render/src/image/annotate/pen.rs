@@ -1,0 +1,144 @@
+//! Lines, text and grounds in a picture.
+
+use std::collections::BTreeMap;
+
+use glam::DVec2;
+
+use super::text::{TextPlace, TextWriter};
+use crate::image::Image;
+use crate::image::raster::line;
+
+/// Opacity of lines; text is opaque.
+const LINE_OPACITY: f32 = 0.6;
+/// Opacity of the rim around text.
+const RIM_OPACITY: f32 = 0.6;
+/// Opacity of the ground behind what lies over data.
+const PLATE_OPACITY: f32 = 0.6;
+
+/// Draws onto an image.
+pub(super) struct Pen<'a> {
+    pub(super) image: &'a mut Image,
+    pub(super) writer: TextWriter,
+    pub(super) ink: [f32; 3],
+    /// Areas of the image that contain text.
+    pub(super) taken: Vec<Area>,
+}
+
+/// Area of the image, pixels: its upper left and its lower right corner.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Area {
+    pub(super) from: DVec2,
+    pub(super) to: DVec2,
+}
+
+impl Area {
+    pub(super) fn meets(&self, other: &Self) -> bool {
+        self.from.cmplt(other.to).all() && other.from.cmplt(self.to).all()
+    }
+}
+
+/// Layer of a drawing: before or behind the content of the picture.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    Before,
+    Behind,
+}
+
+impl Pen<'_> {
+    pub(super) fn size(&self) -> (i64, i64) {
+        (i64::from(self.image.size.width), i64::from(self.image.size.height))
+    }
+
+    /// Blends a color into a pixel, if the pixel exists.
+    pub(super) fn dot(&mut self, x: i64, y: i64, color: [f32; 3], opacity: f32, depth: Depth) {
+        let (width, height) = self.size();
+        if !(0..width).contains(&x) || !(0..height).contains(&y) {
+            return;
+        }
+        let Ok(at) = usize::try_from(y * width + x) else { return };
+        let Some(pixel) = self.image.rgba.get_mut(at) else { return };
+        let [r, g, b] = color.map(|c| c * opacity);
+        let dot = [r, g, b, opacity];
+        let (front, back) = if depth == Depth::Before { (dot, *pixel) } else { (*pixel, dot) };
+        *pixel = std::array::from_fn(|c| front[c] + back[c] * (1.0 - front[3]));
+    }
+
+    /// A line one pixel wide with soft edges.
+    pub(super) fn line(&mut self, a: DVec2, b: DVec2, depth: Depth) {
+        let ink = self.ink;
+        let size = self.image.size;
+        line(a, b, size, |x, y, covered, _| self.dot(x, y, ink, covered * LINE_OPACITY, depth));
+    }
+
+    pub(super) fn colored_line(&mut self, a: DVec2, b: DVec2, color: [f32; 3], depth: Depth) {
+        let size = self.image.size;
+        line(a, b, size, |x, y, covered, _| self.dot(x, y, color, covered, depth));
+    }
+
+    /// Draws a row of text; `place` selects the part of the text that lies at `at`. The text is moved into
+    /// the image if it fits.
+    pub(super) fn write(&mut self, text: &str, at: DVec2, place: TextPlace) {
+        let (at, area) = self.room(text, at, place);
+        self.taken.push(area);
+        self.write_at(text, at, place);
+    }
+
+    /// Draws a row of text with a rim, which makes it legible over data of any color.
+    pub(super) fn write_at(&mut self, text: &str, at: DVec2, place: TextPlace) {
+        let (ink, rim) = (self.ink, self.rim());
+        let pixels = self.writer.pixels(text, at, place);
+        #[expect(clippy::cast_possible_truncation, reason = "a few pixels")]
+        let radius = (self.writer.letters() / 9.0).ceil() as i64;
+        let mut around: BTreeMap<(i64, i64), f32> = BTreeMap::new();
+        for &(x, y, coverage) in &pixels {
+            for down in -radius..=radius {
+                for right in -radius..=radius {
+                    if down * down + right * right <= radius * radius {
+                        let most = around.entry((x + right, y + down)).or_default();
+                        *most = most.max(coverage);
+                    }
+                }
+            }
+        }
+        for ((x, y), coverage) in around {
+            self.dot(x, y, rim, coverage * RIM_OPACITY, Depth::Before);
+        }
+        for (x, y, coverage) in pixels {
+            self.dot(x, y, ink, coverage, Depth::Before);
+        }
+    }
+
+    /// Color of rims and grounds: that of the background, about.
+    pub(super) fn rim(&self) -> [f32; 3] {
+        if self.ink[0] > 0.5 { [0.0; 3] } else { [1.0; 3] }
+    }
+
+    /// Draws a half-transparent ground, for marks over data.
+    #[expect(clippy::cast_possible_truncation, reason = "within the image")]
+    pub(super) fn plate(&mut self, area: &Area) {
+        let rim = self.rim();
+        let letters = f64::from(self.writer.letters()) / 2.0;
+        let (from, to) = (area.from - letters, area.to + letters);
+        for y in from.y as i64..to.y as i64 {
+            for x in from.x as i64..to.x as i64 {
+                self.dot(x, y, rim, PLATE_OPACITY, Depth::Before);
+            }
+        }
+    }
+
+    /// Returns the position of a row of text after it is moved into the image, and the area that it covers.
+    pub(super) fn room(&self, text: &str, mut at: DVec2, place: TextPlace) -> (DVec2, Area) {
+        let (long, (width, height)) = (self.writer.width(text), self.size());
+        let before = match place {
+            TextPlace::Left => 0.0,
+            TextPlace::Middle => long / 2.0,
+            TextPlace::Right => long,
+        };
+        let letters = f64::from(self.writer.letters());
+        let edge = letters / 2.0;
+        at.x = (at.x - before).min(width as f64 - edge - long).max(edge) + before;
+        at.y = at.y.min(height as f64 - edge).max(edge);
+        let from = at - DVec2::new(before, letters / 2.0);
+        (at, Area { from, to: from + DVec2::new(long, letters) })
+    }
+}
