@@ -1,5 +1,7 @@
 //! Following, presenting, roles, undo: rules that the pages show to people.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use array::ErrorKind;
 use corridor_session::{Item, ParticipantId, PointerPlace, Role, Room, RoomEvent, SharedEdit, ViewChange};
 use serde_json::{Map, Value, json};
