@@ -106,7 +106,7 @@ def test_arrays_that_cannot_color_are_refused(home, file, tmp_path):
         (("--color-by", "rho"), "another array than `rho`"),
         (("--color-by", "{}"), "another array than `rho`"),
         (("--color-by", '{"array": "t", "at": {"dim0": 1}}'), "neither space nor time"),
-        (("--view", view(array="rho", color_by="t")), "colors by an array, such as"),
+        (("--view", view(array="rho", color_by="t")), "an object with `array`"),
         (("--color-by", json.dumps({**HEAT, "range": [-1.7e308, 1.7e308]})), "low below high"),
         (("--color-by", json.dumps(HEAT), "--tf", "gray"), "one color map for the colors"),
         (("--color-by", "t", "--mode", "maximum"), "extreme values show their own"),

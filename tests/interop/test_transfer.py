@@ -92,7 +92,7 @@ def test_presets_and_some_members_are_completed(home, tmp_path):
         ("--tf", '{"range": [0, 1], "map": "gray", "opacity": [[0]]}', "two numbers `[value, opacity]`"),
         ("--tf", '{"range": [-1, 1], "map": "gray", "scale": "log", "opacity": [[0, 1]]}', "above 0"),
         ("--view", '{"time": "x"}', "a whole number from 0 as `time`"),
-        ("--view", '{"camera": 3}', "an object as `camera`"),
+        ("--view", '{"camera": 3}', "an object with `eye`, `target`"),
     ],
 )
 def test_messages_say_what_is_expected_in_json(home, tmp_path, option, value, says):

@@ -226,7 +226,7 @@ impl Room {
     }
 
     /// Returns a participant and all whom they follow, directly or not.
-    fn leaders_of(&self, who: ParticipantId) -> Vec<ParticipantId> {
+    pub(crate) fn leaders_of(&self, who: ParticipantId) -> Vec<ParticipantId> {
         let mut chain = vec![who];
         let mut at = who;
         while let Some(next) = self.participants.get(&at).and_then(|p| p.follows)

@@ -300,20 +300,21 @@ impl Room {
     }
 
     /// Changes view number `at` of a participant on behalf of the node, for example fills in a transfer
-    /// function, and tells them. Does nothing if the view has another number by now, or if the participant follows
-    /// somebody: then the leader's view is filled in.
+    /// function, and tells them. Changes nothing, and returns false, if the view has another number by now. For a
+    /// participant who follows somebody, it is the leader's view that changes, and thereby their own.
     ///
     /// # Errors
     /// `NotFound` for a participant who left, and those of [`View::merged`].
-    pub fn set(&mut self, to: ParticipantId, at: u64, fields: &Map<String, Value>) -> Result<()> {
+    pub fn set(&mut self, to: ParticipantId, at: u64, fields: &Map<String, Value>) -> Result<bool> {
         let member = self.find(to)?;
-        if member.seq != at || member.follows.is_some() {
-            return Ok(());
+        if member.seq != at {
+            return Ok(false);
         }
         let view = member.view.merged(fields)?;
-        self.put_view(to, view);
-        self.lead(to);
-        Ok(())
+        let leader = self.leaders_of(to).pop().unwrap_or(to);
+        self.put_view(leader, view);
+        self.lead(leader);
+        Ok(true)
     }
 
     /// Sets the view that later participants see first.

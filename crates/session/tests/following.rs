@@ -157,3 +157,18 @@ fn pointers_are_those_of_others_and_vanish_with_them() {
     p.room.leave(p.ada);
     assert!(p.room.pointers(p.bob).is_empty());
 }
+
+#[test]
+fn what_a_followers_picture_fills_in_becomes_the_leaders() {
+    let mut room = Room::new("data", View::default());
+    let ada = room.join("Ada", Role::Own).unwrap();
+    let eve = room.join("Eve", Role::Watch).unwrap();
+    room.follow(eve, Some(ada)).unwrap();
+    let level = Map::from_iter([("level".to_owned(), json!(3))]);
+    let seq = room.view(eve).unwrap().0;
+    assert!(!room.set(eve, seq + 1, &level).unwrap(), "a view that is not current");
+    assert!(room.set(eve, seq, &level).unwrap());
+    for who in [ada, eve] {
+        assert_eq!(room.view(who).unwrap().1.level, Some(3));
+    }
+}

@@ -153,7 +153,12 @@ impl Transfer {
             _ => hints.kind(own),
         };
         let looks = Looks::of(sides_voxels);
-        let is_usual = matches!(kind, DataKind::Labels | DataKind::Colors) || !has_several(own);
+        let is_usual = match kind {
+            DataKind::Labels | DataKind::Colors => true,
+            // Without air, the others may be few.
+            DataKind::Ct => false,
+            _ => !has_several(own),
+        };
         let preset = PRESETS.iter().find(|preset| preset.kinds.contains(&kind));
         let (false, Some(preset)) = (is_usual, preset) else {
             return Self::sensible(values, hints.meaning, sides_voxels);

@@ -41,9 +41,9 @@ pub(crate) fn parse_fields(text: &str) -> Result<Map<String, Value>> {
 ///
 /// # Errors
 /// As [`check_fields`].
-pub(crate) fn check_members(path: &str, record: &FieldRecord, value: &Value) -> Result<()> {
+pub(crate) fn check_members(path: &str, record: &'static FieldRecord, value: &Value) -> Result<()> {
     let Value::Object(members) = value else {
-        return Err(wrong(path, &words(&FieldType::Record(&NONE)), value));
+        return Err(wrong(path, &words(&FieldType::Record(record)), value));
     };
     for member in record.members {
         if let Some(found) = present(member, members) {
@@ -52,8 +52,6 @@ pub(crate) fn check_members(path: &str, record: &FieldRecord, value: &Value) -> 
     }
     Ok(())
 }
-
-const NONE: FieldRecord = FieldRecord { name: "", help: "", members: &[] };
 
 fn present<'a>(member: &FieldMember, members: &'a Map<String, Value>) -> Option<&'a Value> {
     members.get(member.name).or_else(|| members.get(member.former?))
@@ -147,7 +145,11 @@ fn words(field_type: &FieldType) -> String {
         FieldType::Box => "two corners `[[x, y, z], [x, y, z]]`".into(),
         FieldType::Indices => "an object of whole numbers by name of the axis".into(),
         FieldType::List { of, .. } => format!("a list, each {}", words(of)),
-        FieldType::Record(_) => "an object".into(),
+        FieldType::Record(record) => {
+            let names: Vec<String> =
+                record.members.iter().map(|member| format!("`{}`", member.name)).collect();
+            format!("an object with {}", names.join(", "))
+        }
         FieldType::OneOf(_) => "an object with one member".into(),
         FieldType::Nullable(inner) => format!("{}, or null", words(inner)),
     }

@@ -118,6 +118,8 @@ pub(crate) struct Metric {
     pub(crate) step_length: f64,
     /// Addition to the squared length of a gradient, and to the squared part along the ray.
     pub(crate) soft: [f32; 2],
+    /// The factor that these squares are without: gradients in world space are this much longer.
+    unit: f64,
     pub(crate) shares: LightShares,
 }
 
@@ -149,7 +151,24 @@ impl Metric {
         // Gradients are sums of those at both ends of an interval.
         let slope = 2.0 * SOFT_SLOPE * range as f64 / (voxel_world * largest);
         let soft = (slope * slope) as f32;
-        Self { squares, step_length: step_world * largest, soft: [soft, soft * SOFT_SQUARED], shares }
+        Self {
+            squares,
+            step_length: step_world * largest,
+            soft: [soft, soft * SOFT_SQUARED],
+            unit: largest,
+            shares,
+        }
+    }
+
+    /// Cosine that [`Metric::light`] lights one gradient in volume space with, seen along a direction in world space (of unit
+    /// length).
+    pub(crate) fn cosine(&self, lamp: &Lamp, gradient_in_volume: DVec3, direction: DVec3) -> f64 {
+        let normal = lamp.gradient_in_world * gradient_in_volume / self.unit;
+        let along = normal.dot(direction);
+        let [soft, soft_along] = self.soft.map(f64::from);
+        let squared = (along * along + soft_along) / (normal.length_squared() + soft);
+        // With an infinite gradient, as if it faced the eye.
+        if squared <= 1.0 { squared.sqrt() } else { 1.0 }
     }
 
     /// Directions in volume space of rays with these steps, such that [`Metric::light`] understands them.

@@ -19,7 +19,7 @@ const PIXELS: u32 = 4;
 const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Loads the blocks that a picture of a few pixels around a position needs, within `memory_bytes`; returns them with
-/// the number of their finest level.
+/// the number of their finest level, or `None` where nothing of the array lies at the position.
 ///
 /// # Errors
 /// `TimedOut`; the errors of the source.
@@ -32,12 +32,15 @@ pub(crate) async fn load(
     scene: &Scene,
     position: [f64; 2],
     memory_bytes: usize,
-) -> Result<(Drawable, u8)> {
+) -> Result<Option<(Drawable, u8)>> {
     let camera = camera_around(scene, position, PIXELS)?;
     let size = ImageSize { width: PIXELS, height: PIXELS };
     let portion = portion_of(&subject.view, &subject.volume);
     let demand: Demand =
         render::demand(&subject.volume, &camera, size, &portion, subject.view.level, memory_bytes)?;
+    if demand.blocks.is_empty() {
+        return Ok(None);
+    }
     let volume = Arc::new(Volume::alone(Arc::clone(&subject.volume), &subject.dataset, memory_bytes)?);
     let urgency = Urgency { priority: Priority::INTERACTIVE, deadline: None };
     let (wants, _handles): (Vec<_>, Vec<_>) =
@@ -54,5 +57,5 @@ pub(crate) async fn load(
         let secs = LOAD_TIMEOUT.as_secs();
         Error::new(ErrorKind::TimedOut, format!("what lies there did not arrive within {secs} s"))
     })??;
-    Ok((Drawable::new(volume, None), demand.wanted))
+    Ok(Some((Drawable::new(volume, None), demand.wanted)))
 }

@@ -179,7 +179,8 @@ async fn find(
         }
         None => {
             let source = shared.source();
-            let (drawable, wanted) = nearby::load(&*source, subject, &scene, position, memory_bytes).await?;
+            let loaded = nearby::load(&*source, subject, &scene, position, memory_bytes).await?;
+            let Some((drawable, wanted)) = loaded else { return Ok(None) };
             scene.finest_level = wanted;
             drawable
         }

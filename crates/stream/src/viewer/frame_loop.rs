@@ -192,7 +192,10 @@ impl FrameLoop {
             facts.levels_made = (self.shared.work)(LongTask::Levels { array: view_plan.array() });
             facts.indexed = (self.shared.work)(LongTask::Indexing);
         }
-        if self.fill_in(request, &facts)? {
+        if let Some(fields) = self.omitted(request, &facts)? {
+            if !self.shared.fill_in(self.who, request.seq, &fields)? {
+                self.viewer.wake.notified().await;
+            }
             return Ok(());
         }
         let now = Instant::now();
@@ -325,13 +328,16 @@ impl FrameLoop {
         }
     }
 
-    /// Sets the camera, shading, transfer function and colors that the view omits; returns true if it did.
-    fn fill_in(&mut self, request: &ViewerRequest, facts: &PictureFacts) -> Result<bool> {
-        let Some(view_plan) = &self.view_plan else { return Ok(false) };
+    /// Returns values of the camera, the shading, the transfer function and the colors that the view omits, or better ones
+    /// than those that were chosen for it; `None` if there are none.
+    fn omitted(
+        &mut self,
+        request: &ViewerRequest,
+        facts: &PictureFacts,
+    ) -> Result<Option<serde_json::Map<String, serde_json::Value>>> {
+        let Some(view_plan) = &self.view_plan else { return Ok(None) };
         if request.view.camera.is_none() {
-            let fields = field("camera", &shared_camera(&view_plan.camera))?;
-            self.shared.fill_in(self.who, request.seq, &fields)?;
-            return Ok(true);
+            return field("camera", &shared_camera(&view_plan.camera)).map(Some);
         }
         let (now, is_settled) = (request.view.transfer.as_ref(), facts.is_settled());
         let sensible = || view_plan.subscription.volume.sensible_transfer();
@@ -363,11 +369,7 @@ impl FrameLoop {
                 fields.extend(field("color_by", &filled)?);
             }
         }
-        if fields.is_empty() {
-            return Ok(false);
-        }
-        self.shared.fill_in(self.who, request.seq, &fields)?;
-        Ok(true)
+        Ok((!fields.is_empty()).then_some(fields))
     }
 
     /// Draws, encodes and sends one picture. A picture of a view at rest is cancelled when a newer view

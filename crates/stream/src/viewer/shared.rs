@@ -286,12 +286,12 @@ impl SharedState {
         room_state.deliver();
     }
 
-    /// Changes view number `at` of a participant, if it is still their current one.
-    pub(crate) fn fill_in(&self, who: ParticipantId, at: u64, fields: &Map<String, Value>) -> Result<()> {
+    /// Changes view number `at` of a participant; returns false if it is no longer their current one.
+    pub(crate) fn fill_in(&self, who: ParticipantId, at: u64, fields: &Map<String, Value>) -> Result<bool> {
         let mut room_state = self.room_state();
-        room_state.room.set(who, at, fields)?;
+        let is_set = room_state.room.set(who, at, fields)?;
         room_state.deliver();
-        Ok(())
+        Ok(is_set)
     }
 
     /// Returns the current view of a participant; without one, or if they have left, the first view of participants.

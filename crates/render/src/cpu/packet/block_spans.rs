@@ -230,10 +230,11 @@ impl<T: Voxel> CastContext<'_, T> {
                 let middle = if before[lane].is_nan() { place } else { f32::midpoint(before[lane], place) };
                 let at = rays.at(lane, sample - 0.5);
                 let mut entry = recolored(self.color_by, shading.table.entry(middle), at);
-                if self.metric.is_some() {
+                if let Some(metric) = &self.metric {
                     let own = self.slope_at(rays.at(lane, sample), slot, shading.table);
                     let last = Vec3::from_array([0, 1, 2].map(|axis| slopes[axis][lane]));
-                    let cosine = self.lamp.cosine((own + last).as_dvec3(), self.direction_of(rays, lane));
+                    let (slope, direction) = ((own + last).as_dvec3(), self.direction_of(rays, lane));
+                    let cosine = metric.cosine(&self.lamp, slope, direction);
                     entry = self.scene.light.lit(entry, cosine as f32);
                     (0..3).for_each(|axis| slopes[axis][lane] = own[axis]);
                 }
