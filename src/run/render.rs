@@ -9,6 +9,7 @@ use export::film::{
     check_slabs_output, draw, is_film,
 };
 use export::picture::{PictureRequest, parse_range, parse_size};
+use node::layers::with_layers;
 use node::memory::MemoryBudget;
 use render::ImageSize;
 use serde_json::json;
@@ -72,6 +73,7 @@ async fn prepare(
     let budget = MemoryBudget::viewing(memory(options.resources.memory.as_deref())?);
     let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
+    let stack = with_layers(stack, &mut request.picture.fields, &context).await?;
     if request.picture.fields.text("array").is_none() && !array.is_empty() {
         request.picture.fields.set("array", &array.into())?;
     }

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use array::{Error, MAX_AXES, Result};
+use array::{ArrayInfo, AxisKind, Dataset, Error, MAX_AXES, Meaning, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::Transfer;
+use crate::view::{indices, thick_sides};
+use crate::{Transfer, View};
 
 /// Maximum number of layers of a view: each array layer needs a part of the memory for blocks.
 pub const MAX_LAYERS: usize = 8;
@@ -200,6 +201,76 @@ impl ViewLayer {
     }
 }
 
+/// Array of a layer, with its place in a data set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlacedLayer<'a> {
+    /// Index of the layer in the view.
+    pub layer: usize,
+    /// Number of the array in the data set.
+    pub number: u32,
+    /// Description of the array.
+    pub info: &'a ArrayInfo,
+    /// Index per axis that is not spatial; 0 on spatial ones.
+    pub indices: Vec<u64>,
+}
+
+impl View {
+    /// Returns the arrays of the layers that are shown, in their order.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown array or axis; `Invalid` for an index out of range, for units of length other
+    /// than those of the view's own array, and for values that cannot be drawn as the layer says.
+    pub fn layers_in<'a>(&self, dataset: &'a Dataset) -> Result<Vec<PlacedLayer<'a>>> {
+        let shown = self.layers.iter().enumerate().filter(|(_, layer)| layer.is_shown());
+        let placed = shown.filter_map(|(number, layer)| Some((number, layer, layer.array.as_deref()?)));
+        placed.map(|(number, layer, array)| self.placed(number, layer, array, dataset)).collect()
+    }
+
+    fn placed<'a>(
+        &self,
+        layer_number: usize,
+        layer: &ViewLayer,
+        array: &str,
+        dataset: &'a Dataset,
+    ) -> Result<PlacedLayer<'a>> {
+        let title = || format!("layer `{}`", layer.title());
+        let (_, own) = dataset.find(&self.array)?;
+        let (number, info) = dataset.find(array).map_err(|e| e.context(title()))?;
+        if thick_sides(info) < 2 || info.meaning == Meaning::Text {
+            return Err(Error::invalid(format!(
+                "expected an array of numbers with several voxels along two or three axes of space as {}, found shape {:?}",
+                title(),
+                info.shape()
+            )));
+        }
+        let units = [&own.world_units, &info.world_units];
+        if units.iter().all(|units| !units.is_empty()) && units[0] != units[1] {
+            return Err(Error::invalid(format!(
+                "the {} has lengths in `{}`, but `{}` has lengths in `{}`: only arrays with the same units lie in one space",
+                title(),
+                units[1],
+                own.name,
+                units[0]
+            )));
+        }
+        if layer.labels.is_some() && info.dtype.element().is_float() {
+            return Err(Error::invalid(format!(
+                "labels are whole numbers, but the {} has values of type `{}`; drop `labels`",
+                title(),
+                info.dtype
+            )));
+        }
+        let known = |name: &str| info.axes.iter().any(|axis| axis.name == name);
+        let shared = self.at.iter().filter(|(name, _)| known(name));
+        let at = shared.chain(&layer.at).map(|(name, index)| (name.clone(), *index)).collect();
+        // An array of a single time step belongs to all of them.
+        let has_times = info.axes.iter().zip(info.shape()).any(|(a, &n)| a.kind == AxisKind::Time && n > 1);
+        let time = if has_times { self.time } else { 0 };
+        let indices = indices(info, time, &at).map_err(|e| e.context(title()))?;
+        Ok(PlacedLayer { layer: layer_number, number, info, indices })
+    }
+}
+
 /// Parses a member of a layer as people write it; `None` if there is no such member, or for other values.
 fn member(name: &str, value: &str) -> Option<Value> {
     match name {
@@ -255,6 +326,46 @@ mod tests {
             let error = layers(&wrong).unwrap_err().to_string();
             assert!(error.contains(says), "expected `{says}` in `{error}`");
         }
+    }
+
+    #[test]
+    fn layers_are_found_in_a_data_set_or_refused_with_the_reason() {
+        use array::AxisKind::{Channel, Time, X, Y, Z};
+        let mut data = crate::view::tests::data(&[
+            ("ct", &[(Time, 9), (Z, 8), (Y, 8), (X, 8)]),
+            ("seg", &[(Time, 1), (Channel, 2), (Z, 4), (Y, 4), (X, 5)]),
+            ("line", &[(X, 9)]),
+            ("far", &[(Z, 4), (Y, 4), (X, 5)]),
+        ]);
+        data.arrays[0].world_units = "mm".into();
+        data.arrays[3].world_units = "um".into();
+        data.arrays[3].dtype = "<f4".parse().unwrap();
+        let found = |layers: Value| {
+            let view = View::parse(&json!({"array": "ct", "time": 3, "layers": layers}).to_string())?;
+            let placed = view.layers_in(&data)?;
+            Ok::<_, Error>(placed.into_iter().map(|p| (p.layer, p.number, p.indices)).collect::<Vec<_>>())
+        };
+        let layers = json!([
+            {"array": "seg", "visible": false}, {"array": "seg", "at": {"channel": 1}}, {"geometry": "a.ply"},
+            {"array": "nowhere", "opacity": 0},
+        ]);
+        assert_eq!(found(layers).unwrap(), [(1, 1, vec![0, 1, 0, 0, 0])]);
+        for (layer, says) in [
+            (json!({"array": "nowhere"}), "layer `nowhere`"),
+            (json!({"array": "line"}), "two or three axes of space"),
+            (json!({"array": "seg", "at": {"channel": 2}}), "an index below 2"),
+            (json!({"array": "far"}), "lengths in `um`, but `ct` has lengths in `mm`"),
+        ] {
+            let error = found(json!([layer])).unwrap_err().to_string();
+            assert!(error.contains(says), "expected `{says}` in `{error}`");
+        }
+        data.arrays[3].world_units = "mm".into();
+        let view =
+            View::parse(r#"{"array": "ct", "layers": [{"array": "far", "labels": "filled"}]}"#).unwrap();
+        assert!(view.layers_in(&data).unwrap_err().to_string().contains("labels are whole numbers"));
+        let fields = json!({"array": "seg"});
+        let changed = View { array: "ct".into(), layers: view.layers, ..View::default() };
+        assert!(changed.with_consequences(fields.as_object().unwrap(), &data).contains_key("layers"));
     }
 
     #[test]

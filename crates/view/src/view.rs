@@ -221,14 +221,20 @@ impl View {
     }
 
     /// Returns the fields to merge when `fields` are requested: if they name another array, fields that only
-    /// made sense for the old one are reset, unless they are given too. Colors by another array are removed
-    /// if they do not fit any more.
+    /// made sense for the old one are reset, unless they are given too. Colors by another array and layers are
+    /// removed if they do not fit any more.
     #[must_use]
     pub fn with_consequences(&self, fields: &Map<String, Value>, dataset: &Dataset) -> Map<String, Value> {
         let mut all = self.with_consequences_of_array(&with_present_names(fields), dataset);
         let keeps_colors = || self.merged(&all).is_ok_and(|view| view.colors_in(dataset).is_ok());
         if self.color_by.is_some() && !all.contains_key("color_by") && !keeps_colors() {
             all.insert("color_by".into(), Value::Null);
+        }
+        if !self.layers.is_empty() && !all.contains_key("layers") {
+            let fits = self.merged(&all).is_ok_and(|view| view.layers_in(dataset).is_ok());
+            if !fits {
+                all.insert("layers".into(), Value::Null);
+            }
         }
         all
     }

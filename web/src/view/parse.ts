@@ -270,7 +270,7 @@ function readLayer(json: Json): Layer | undefined {
     (written === undefined || color !== undefined);
   if (!isLegal) return undefined;
   const read = { ...others, visible, opacity, ...(at && { at }), ...(color && { color }) };
-  return (transfer ? { ...read, transfer } : read) as Layer;
+  return transfer ? { ...read, transfer } : read;
 }
 
 function readGrid(json: Json): Grid | undefined {

@@ -3,6 +3,7 @@
 pub(crate) mod fidelity;
 pub(crate) mod frame_loop;
 pub(crate) mod grid_boxes;
+pub(crate) mod layers;
 pub(crate) mod outbox;
 pub(crate) mod pace;
 pub(crate) mod prefetch;

@@ -143,6 +143,6 @@ pub(crate) fn any_transfer() -> Transfer {
 }
 
 /// Returns the default transfer function for values of any meaning, for its colors.
-fn any_colors(meaning: Meaning) -> Transfer {
+pub(crate) fn any_colors(meaning: Meaning) -> Transfer {
     Transfer::sensible(&ValueSample::default(), meaning, [256; 3])
 }

@@ -25,6 +25,7 @@ use crate::loading::volume::Volumes;
 use crate::painter::{DrawResources, Painter};
 use crate::ranks::launcher::Launcher;
 use crate::viewer::grid_boxes::{GridBoxCache, GridBoxes};
+use crate::viewer::layers::{array_layer_of, layer_volumes_of};
 use crate::viewer::outbox::OutgoingItem;
 use crate::viewer::scene::{
     camera_of, color_by_of, color_by_volume_of, shared_camera, surfaces_of, transfer_of, volume_of,
@@ -454,6 +455,9 @@ pub(crate) fn check(view: &View, dataset: &Dataset) -> Result<()> {
     Isosurface::check_of(&surfaces_of(view), &volume)?;
     if let Some((by, color_by)) = view.color_by.as_ref().zip(color_by_volume_of(view, dataset)?) {
         color_by_of(by, &color_by, color_by.levels[0].number).check_of(&volume, view.mode)?;
+    }
+    for layer in layer_volumes_of(view, &volume, dataset)? {
+        array_layer_of(&view.layers[layer.layer], &layer.view, layer.view.levels[0].number)?;
     }
     view.transfer.as_ref().map_or(Ok(()), |t| transfer_of(t).map(|_| ()))
 }
