@@ -167,6 +167,7 @@ impl ViewPlan {
             subscription,
             demand,
             color_by,
+            layers,
             camera,
             portion,
         })
