@@ -11,7 +11,8 @@ use array::{Affine, Meaning};
 use common::{Synthetic, covered, cubic, difference, points, rms};
 use corridor_render::{
     ArrayLayer, Camera, Cancel, ImagePart, ImageSize, Instructions, Isosurface, Rect, RenderedImage, Scene,
-    Slice, Snapshot, SubVolume, TransferFunction, cast, cast_part, cast_with, device, signed_label_color,
+    Slice, Snapshot, SubVolume, TransferFunction, cast, cast_part, cast_with, device, pick,
+    signed_label_color, volume_of_world,
 };
 use glam::DVec3;
 use view::{Mode, Projection, SpaceAxis};
@@ -277,6 +278,24 @@ fn what_cannot_be_drawn_with_layers_is_refused() {
     assert!(dense.check().unwrap_err().to_string().contains("opacity from 0 to 1, found 1.5"));
     let many = Scene { layers: vec![layer(&values, haze(), 1.0); 9], ..scene };
     assert!(many.check().unwrap_err().to_string().contains("at most 8"));
+}
+
+#[test]
+fn picks_stop_at_a_layer_where_the_array_shows_nothing() {
+    let (base, labels) = (base(), labels());
+    let scene = scene_of(&base, vec![layer(&labels, TransferFunction::labels(1.0), 1.0)]);
+    let hidden = TransferFunction { opacity: points(&[(0.0, 0.0)]), ..scene.transfer.clone() };
+    let scene = Scene { transfer: hidden, ..scene };
+    let all = blocks(&base, &[&labels]);
+    let drawn = draw(&scene, &all).image;
+    let width = scene.size.width as usize;
+    let seen = drawn.rgba.iter().position(|pixel| pixel[3] > 0.99).unwrap();
+    let at = [(seen % width) as f64 + 0.5, (seen / width) as f64 + 0.5];
+    let found = pick(&scene, &all, at).unwrap().unwrap();
+    let [x, y, z] = volume_of_world(&labels.view(), found.world);
+    assert!(boxes((DVec3::new(x, y, z)).round()) > 0.0, "{found:?} lies in a label");
+    let without = Scene { layers: Vec::new(), ..scene };
+    assert!(pick(&without, &blocks(&base, &[]), at).unwrap().is_none());
 }
 
 #[test]

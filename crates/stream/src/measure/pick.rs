@@ -5,18 +5,22 @@ use std::sync::Arc;
 use array::{ArrayInfo, Error, Result, Scalar};
 use futures::future::try_join_all;
 use render::{
-    LightShares, Pick, PickTarget, Quality, Scene, VolumeView, stereo, volume_of_world, voxel_of_world,
+    ArrayLayer, LightShares, Pick, PickTarget, Quality, Scene, VolumeView, stereo, volume_of_world,
+    voxel_of_world,
 };
 use serde::Serialize;
+use session::ParticipantId;
 
 use super::element::{AxisPosition, ElementValue, channel_name, positions};
 use super::gather::read_element;
 use super::nearby;
 use super::request::PickRequest;
 use super::subject::{DrawnVoxels, Subject};
+use crate::loading::drawable::Drawable;
 use crate::loading::regrid::StoredPlace;
+use crate::loading::volume::Volume;
 use crate::tasks::blocking;
-use crate::viewer::layers::layer_volumes_of;
+use crate::viewer::layers::{array_layer_of, layer_volumes_of};
 use crate::viewer::scene::{
     any_transfer, camera_for, color_by_volume_of, portion_of, slices_of, surfaces_of, transfer_of,
 };
@@ -190,7 +194,10 @@ async fn find(
     let drawable = match shown.zip(wanted) {
         Some((volume, wanted)) => {
             scene.finest_level = wanted;
-            crate::loading::drawable::Drawable::new(volume, None, Vec::new())
+            let layers = loaded_layers(shared, subject, request.view.participant)?;
+            let (layers, volumes) = layers.into_iter().unzip();
+            scene.layers = layers;
+            Drawable::new(volume, None, volumes)
         }
         None => {
             let source = shared.source();
@@ -200,6 +207,22 @@ async fn find(
         }
     };
     blocking(move || drawable.pick(&scene, position)).await?
+}
+
+/// Returns the layers of a view whose blocks are loaded, with their volumes.
+fn loaded_layers(
+    shared: &SharedState,
+    subject: &Subject,
+    participant: Option<ParticipantId>,
+) -> Result<Vec<(ArrayLayer, Arc<Volume>)>> {
+    let mut loaded = Vec::new();
+    for layer in layer_volumes_of(&subject.view, &subject.volume, &subject.dataset)? {
+        let Some(volume) = shared.volumes.find(&layer.view) else { continue };
+        let Some(wanted) = volume.wanted_level(participant) else { continue };
+        let own = array_layer_of(&subject.view.layers[layer.layer], &volume.view, wanted)?;
+        loaded.push((own, volume));
+    }
+    Ok(loaded)
 }
 
 /// Describes a place, with the values there.

@@ -27,7 +27,7 @@ use crate::cpu::layers::lookup::ArrayLayerColors;
 use crate::cpu::layers::plane::PlaneFrame;
 use crate::cpu::packet::size::LaneValues;
 use crate::cpu::samples::accumulated::Accumulated;
-use crate::simd::{LANES, Simd, SimdStep, each_axis};
+use crate::simd::{Instructions, LANES, Simd, SimdStep, each_axis};
 use crate::{ImagePart, Scene};
 
 /// Colors of one layer at positions in the volume space of the scene's array, premultiplied: red, green, blue
@@ -183,6 +183,41 @@ pub(crate) struct LayerInput<'a> {
     pub(crate) blocks: &'a [AnyBlockTable],
 }
 
+impl<'a> LayerInput<'a> {
+    /// Prepares the layers of a scene for steps of this length, up to `1 << coarsest_log2` of them at once.
+    ///
+    /// # Errors
+    /// `Invalid` for blocks of other views.
+    fn prepared(
+        &self,
+        scene: &Scene,
+        part: &ImagePart,
+        (step_world, coarsest_log2): (f64, usize),
+        instructions: Instructions,
+    ) -> Result<Vec<Box<dyn LayerLookup + 'a>>> {
+        if self.blocks.len() != self.scenes.len() || self.scenes.len() != scene.layers.len() {
+            return Err(Error::invalid("expected the blocks of each layer"));
+        }
+        let each = scene.layers.iter().zip(self.scenes).zip(self.blocks);
+        each.map(|((layer, own_scene), blocks)| {
+            let steps = (step_world, coarsest_log2);
+            Ok(each_blocks!(blocks, blocks => {
+                Box::new(ArrayLayerColors::new((layer, scene), own_scene, part, blocks, steps, instructions)?)
+                    as Box<dyn LayerLookup + 'a>
+            }))
+        })
+        .collect()
+    }
+
+    /// Prepares the layers of a scene for single positions, over steps of this length.
+    ///
+    /// # Errors
+    /// `Invalid` for blocks of other views.
+    pub(crate) fn lookups(&self, scene: &Scene, step_world: f64) -> Result<Vec<Box<dyn LayerLookup + 'a>>> {
+        self.prepared(scene, &ImagePart::whole(scene), (step_world, 0), Instructions::Scalar)
+    }
+}
+
 impl<'a, T: Voxel> CastContext<'a, T> {
     /// Adds the layers of the scene, and plans to sample all blocks in which one may be seen.
     ///
@@ -192,23 +227,8 @@ impl<'a, T: Voxel> CastContext<'a, T> {
         if input.scenes.is_empty() {
             return Ok(());
         }
-        if input.blocks.len() != input.scenes.len() || input.scenes.len() != self.scene.layers.len() {
-            return Err(Error::invalid("expected the blocks of each layer"));
-        }
         let coarsest = self.tables.by_stride.len() - 1;
-        for ((layer, scene), blocks) in self.scene.layers.iter().zip(input.scenes).zip(input.blocks) {
-            let lookup: Box<dyn LayerLookup + 'a> = each_blocks!(blocks, blocks => {
-                Box::new(ArrayLayerColors::new(
-                    (layer, self.scene),
-                    scene,
-                    part,
-                    blocks,
-                    (self.step_world, coarsest),
-                    self.instructions,
-                )?)
-            });
-            self.layers.push(lookup);
-        }
+        self.layers = input.prepared(self.scene, part, (self.step_world, coarsest), self.instructions)?;
         self.layers_are_alone = self.scene.mode.is_extreme();
         let is_drawn = self.layers_are_alone || self.scene.mode == view::Mode::Composite;
         if is_drawn && self.flat_axis().is_none() {
