@@ -20,7 +20,7 @@ use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::LEAPT;
 use crate::cpu::extreme::ProjectExtremes;
 use crate::cpu::extreme::height::NOTHING;
-use crate::cpu::layers::LayerInput;
+use crate::cpu::layers::prepare::LayerInput;
 use crate::cpu::packet::SolidsAlone;
 use crate::cpu::packet::size::{PACKET_PIXELS, PACKET_SIDE};
 use crate::cpu::slab_layers::{DepositLayers, SlabLayers, SlabTile};

@@ -9,7 +9,7 @@ use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::depth_bounds::DepthBounds;
 use crate::cpu::extreme::Extreme;
-use crate::cpu::layers::LayerInput;
+use crate::cpu::layers::prepare::LayerInput;
 use crate::cpu::packet::size::PACKET_SIDE;
 use crate::cpu::slab_layers::SlabBorders;
 use crate::cpu::slices::Slices;

@@ -13,7 +13,7 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::caster::Caster;
 use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::CastContext;
-use crate::cpu::layers::LayerInput;
+use crate::cpu::layers::prepare::LayerInput;
 use crate::cpu::slab_layers::{SlabBorders, SlabTile};
 use crate::scene::fidelity::ShownSamples;
 use crate::{

@@ -6,15 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use array::Result;
 use glam::{DAffine3, DVec3};
 
-use super::{LayerBlock, LayerLookup};
+use super::{LayerBlock, LayerLookup, PlaneFrame, StepLayers};
 use crate::blocks::BlockTable;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::LocalMap;
 use crate::cpu::color_by::lookup::{of_labels, of_places};
 use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
-use crate::cpu::layers::StepLayers;
-use crate::cpu::layers::plane::PlaneFrame;
 use crate::cpu::packet::rays::UniformRegion;
 use crate::cpu::packet::size::LaneValues;
 use crate::cpu::samples::corners::VoxelGrid;
@@ -147,7 +145,7 @@ impl<T: Voxel> LayerLookup for ArrayLayerColors<'_, T> {
     fn step_colors(&self, at: &[DVec3; LANES], wanted: u32, log2: usize) -> [[f32; LANES]; 4] {
         let (at, wanted) = self.own(at, wanted);
         let table = &self.context.tables.by_stride[log2];
-        self.context.instructions.run(ColorsAnywhere { source: self, table, at: &at, wanted })
+        self.context.instructions.run(LayerColorsAnywhere { source: self, table, at: &at, wanted })
     }
 
     fn block_around(&self, at: DVec3, (scale, origin): LocalMap) -> Option<LayerBlock> {
@@ -182,7 +180,7 @@ impl<T: Voxel> LayerLookup for ArrayLayerColors<'_, T> {
         log2: usize,
     ) -> [[f32; LANES]; 4] {
         let table = &self.context.tables.by_stride[log2];
-        self.context.instructions.run(ColorsInBlock { source: self, table, near, at })
+        self.context.instructions.run(LayerColorsInBlock { source: self, table, near, at })
     }
 
     fn plane_colors(
@@ -196,7 +194,7 @@ impl<T: Voxel> LayerLookup for ArrayLayerColors<'_, T> {
         let table = &self.on_planes;
         let shading = self.shading(table);
         if !(self.is_outlined && shading.nearest) {
-            return self.context.instructions.run(ColorsAnywhere {
+            return self.context.instructions.run(LayerColorsAnywhere {
                 source: self,
                 table,
                 at: &own,
@@ -260,14 +258,14 @@ fn mapped_box(map: &DAffine3, low: DVec3, high: DVec3) -> (DVec3, DVec3) {
 }
 
 /// Lookup of sixteen positions in the layer's volume.
-struct ColorsAnywhere<'a, 'b, T> {
+struct LayerColorsAnywhere<'a, 'b, T> {
     source: &'a ArrayLayerColors<'b, T>,
     table: &'a TransferTable,
     at: &'a [DVec3; LANES],
     wanted: u32,
 }
 
-impl<T: Voxel> SimdJob for ColorsAnywhere<'_, '_, T> {
+impl<T: Voxel> SimdJob for LayerColorsAnywhere<'_, '_, T> {
     type Output = [[f32; LANES]; 4];
 
     #[inline(always)]
@@ -287,14 +285,14 @@ impl<T: Voxel> SimdJob for ColorsAnywhere<'_, '_, T> {
 }
 
 /// Lookup of sixteen positions in one block.
-struct ColorsInBlock<'a, 'b, T> {
+struct LayerColorsInBlock<'a, 'b, T> {
     source: &'a ArrayLayerColors<'b, T>,
     table: &'a TransferTable,
     near: &'a LayerBlock,
     at: &'a [[f32; LANES]; 3],
 }
 
-impl<T: Voxel> SimdJob for ColorsInBlock<'_, '_, T> {
+impl<T: Voxel> SimdJob for LayerColorsInBlock<'_, '_, T> {
     type Output = [[f32; LANES]; 4];
 
     #[inline(always)]

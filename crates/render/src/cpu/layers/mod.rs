@@ -6,29 +6,22 @@
 //! scene's array that a layer may be seen in are sampled completely. On planes layers cover the color of the
 //! plane.
 
-pub(crate) mod lookup;
-pub(crate) mod plane;
+pub(crate) mod add;
+mod lookup;
+mod plane;
+pub(crate) mod prepare;
 
 use std::cell::Cell;
 use std::fmt;
-use std::sync::Arc;
 
-use array::{Error, Result};
-use glam::{DVec3, Vec4};
+use array::Error;
+use glam::DVec3;
 use view::MAX_LAYERS;
 
-use crate::blocks::snapshot::{AnyBlockTable, each_blocks};
-use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::LocalMap;
-use crate::cpu::context::CastContext;
-use crate::cpu::empty_space::sampling_rate::{BENT, SamplingRates};
-use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
-use crate::cpu::layers::lookup::ArrayLayerColors;
-use crate::cpu::layers::plane::PlaneFrame;
 use crate::cpu::packet::size::LaneValues;
-use crate::cpu::samples::accumulated::Accumulated;
-use crate::simd::{Instructions, LANES, Simd, SimdStep, each_axis};
-use crate::{ImagePart, Scene};
+use crate::simd::{LANES, Simd, each_axis};
+use crate::{Slice, VolumeView};
 
 /// Colors of one layer at positions in the volume space of the scene's array, premultiplied: red, green, blue
 /// and opacity.
@@ -121,159 +114,24 @@ impl StepLayers<'_> {
     }
 }
 
-/// Composites the layers behind accumulated colors, at positions in a block of the scene's array.
-pub(crate) struct AddLayers<'a, S: Simd> {
-    pub(crate) layers: StepLayers<'a>,
-    pub(crate) near: &'a NearBlocks,
-    /// Local positions, and the map to them from volume space.
-    pub(crate) at: [S::F; 3],
-    pub(crate) map: LocalMap,
-    pub(crate) seen: S::M,
-    pub(crate) accumulated: Accumulated<S>,
+/// Directions along a plane, perpendicular to each other: changes of the volume position over one world unit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlaneFrame {
+    pub(crate) along: [DVec3; 2],
 }
 
-impl<S: Simd> SimdStep<S> for AddLayers<'_, S> {
-    type Output = Accumulated<S>;
-
-    #[inline(always)]
-    fn run(self, simd: S) -> Accumulated<S> {
-        let Self { layers, near, at, map, seen, mut accumulated } = self;
-        let wanted = simd.bits(seen);
-        if wanted == 0 {
-            return accumulated;
-        }
-        let stored = [simd.store(at[0]), simd.store(at[1]), simd.store(at[2])];
-        for (layer, near) in layers.list.iter().zip(&near.0).rev() {
-            let [r, g, b, a] = match near.get() {
-                Some(block) if wanted & !block.inside(simd, &at) == 0 => {
-                    layer.step_colors_in_block(&block, &stored, layers.log2)
-                }
-                _ => look(&**layer, near, map, &stored, wanted, layers.log2),
-            };
-            let colors = [simd.load(&r), simd.load(&g), simd.load(&b), simd.load(&a)];
-            let through = simd.sub(simd.splat(1.0), accumulated.rgba[3]);
-            accumulated.blend(simd, &colors, simd.select(seen, through, simd.splat(0.0)));
-        }
-        accumulated
-    }
-}
-
-/// Looks up positions in any block, and remembers that of the first.
-#[inline(never)]
-fn look(
-    layer: &dyn LayerLookup,
-    near: &Cell<Option<LayerBlock>>,
-    (scale, origin): LocalMap,
-    at: &[[f32; LANES]; 3],
-    wanted: u32,
-    log2: usize,
-) -> [[f32; LANES]; 4] {
-    let mut places = [DVec3::ZERO; LANES];
-    for (lane, place) in places.iter_mut().enumerate() {
-        *place = (DVec3::new(at[0][lane].into(), at[1][lane].into(), at[2][lane].into()) - origin) / scale;
-    }
-    near.set(layer.block_around(places[wanted.trailing_zeros() as usize], (scale, origin)));
-    layer.step_colors(&places, wanted, log2)
-}
-
-/// Scenes and blocks of the layers of a picture; see [`Scene::layer_scenes`].
-#[derive(Clone, Copy, Default)]
-pub(crate) struct LayerInput<'a> {
-    pub(crate) scenes: &'a [Scene],
-    pub(crate) blocks: &'a [AnyBlockTable],
-}
-
-impl<'a> LayerInput<'a> {
-    /// Prepares the layers of a scene for steps of this length, up to `1 << coarsest_log2` of them at once.
-    ///
-    /// # Errors
-    /// `Invalid` for blocks of other views.
-    fn prepared(
-        &self,
-        scene: &Scene,
-        part: &ImagePart,
-        (step_world, coarsest_log2): (f64, usize),
-        instructions: Instructions,
-    ) -> Result<Vec<Box<dyn LayerLookup + 'a>>> {
-        if self.blocks.len() != self.scenes.len() || self.scenes.len() != scene.layers.len() {
-            return Err(Error::invalid("expected the blocks of each layer"));
-        }
-        let each = scene.layers.iter().zip(self.scenes).zip(self.blocks);
-        each.map(|((layer, own_scene), blocks)| {
-            let steps = (step_world, coarsest_log2);
-            Ok(each_blocks!(blocks, blocks => {
-                Box::new(ArrayLayerColors::new((layer, scene), own_scene, part, blocks, steps, instructions)?)
-                    as Box<dyn LayerLookup + 'a>
-            }))
-        })
-        .collect()
-    }
-
-    /// Prepares the layers of a scene for single positions, over steps of this length.
-    ///
-    /// # Errors
-    /// `Invalid` for blocks of other views.
-    pub(crate) fn lookups(&self, scene: &Scene, step_world: f64) -> Result<Vec<Box<dyn LayerLookup + 'a>>> {
-        self.prepared(scene, &ImagePart::whole(scene), (step_world, 0), Instructions::Scalar)
-    }
-}
-
-impl<'a, T: Voxel> CastContext<'a, T> {
-    /// Adds the layers of the scene, and plans to sample all blocks in which one may be seen.
-    ///
-    /// # Errors
-    /// `Invalid` for blocks of other views.
-    pub(crate) fn add_layers(&mut self, input: LayerInput<'a>, part: &ImagePart) -> Result<()> {
-        if input.scenes.is_empty() {
-            return Ok(());
-        }
-        let coarsest = self.tables.by_stride.len() - 1;
-        self.layers = input.prepared(self.scene, part, (self.step_world, coarsest), self.instructions)?;
-        self.layers_are_alone = self.scene.mode.is_extreme();
-        let is_drawn = self.layers_are_alone || self.scene.mode == view::Mode::Composite;
-        if is_drawn && self.flat_axis().is_none() {
-            self.plan_layers();
-        }
-        Ok(())
-    }
-
-    fn plan_layers(&mut self) {
-        let all = Arc::new(SamplingPlan {
-            field: Arc::new(VisibleCells::Full { bent: true }),
-            rates: SamplingRates::Even(BENT),
-        });
-        let (first, last) = self.scene.view.volume_box();
-        self.layered = vec![false; self.plans.len()];
-        let blocks = self.blocks;
-        for (slot, block) in blocks.occupied() {
-            let (low, high) = self.scene.view.levels[block.level_index].block_box(block.at);
-            let (low, high) = (low.max(first), high.min(last));
-            if self.layers.iter().any(|layer| layer.is_seen_in(low, high)) {
-                self.layered[slot as usize] = true;
-                self.plans[slot as usize] = Some(Arc::clone(&all));
-                self.shows_volume = true;
-            }
-        }
-    }
-
-    /// Returns the layers for samples of a block that represent `1 << log2` steps; none if no layer is seen
-    /// in it.
-    #[inline(always)]
-    pub(crate) fn layers_in(&self, slot: u32, log2: usize) -> StepLayers<'_> {
-        match self.layered.get(slot as usize) {
-            Some(true) => StepLayers { list: &self.layers, log2, are_alone: self.layers_are_alone },
-            _ => StepLayers::NONE,
-        }
-    }
-
-    /// Returns the color of one step of the picture around a position: all layers, one over the other.
-    #[inline(never)]
-    pub(crate) fn layers_at(&self, layers: &StepLayers<'_>, at: DVec3) -> Vec4 {
-        let mut color = Vec4::ZERO;
-        for layer in layers.list.iter().rev() {
-            let own = layer.step_colors(&[at; LANES], 1, layers.log2).map(|part| part[0]);
-            color += Vec4::from_array(own) * (1.0 - color.w);
-        }
-        color
+impl PlaneFrame {
+    pub(crate) fn of(slice: &Slice, view: &VolumeView) -> Result<Self, Error> {
+        let map = view.world_from_volume.matrix3;
+        let (normal, _) = slice.plane();
+        let no_plane = || Error::invalid("expected a plane with a direction");
+        let across = (map.inverse().transpose() * normal).try_normalize().ok_or_else(no_plane)?;
+        // The axis that lies most in the plane gives the first direction.
+        let axes = [map.x_axis, map.y_axis, map.z_axis].map(DVec3::normalize_or_zero);
+        let least = axes.into_iter().min_by(|a, b| a.dot(across).abs().total_cmp(&b.dot(across).abs()));
+        let first = least.unwrap_or(DVec3::X);
+        let first = (first - across * first.dot(across)).try_normalize().ok_or_else(no_plane)?;
+        let volume_from_world = map.inverse();
+        Ok(Self { along: [first, across.cross(first)].map(|direction| volume_from_world * direction) })
     }
 }

@@ -1,36 +1,14 @@
 //! Layers on planes: slices, and images of one layer.
 
-use array::Error;
 use glam::{DVec3, Vec4};
 
+use crate::Slice;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
+use crate::cpu::layers::PlaneFrame;
 use crate::cpu::packet::rays::PacketRays;
 use crate::cpu::packet::size::LaneValues;
 use crate::simd::LANES;
-use crate::{Slice, VolumeView};
-
-/// Directions along a plane, perpendicular to each other: changes of the volume position over one world unit.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PlaneFrame {
-    pub(crate) along: [DVec3; 2],
-}
-
-impl PlaneFrame {
-    pub(crate) fn of(slice: &Slice, view: &VolumeView) -> Result<Self, Error> {
-        let map = view.world_from_volume.matrix3;
-        let (normal, _) = slice.plane();
-        let no_plane = || Error::invalid("expected a plane with a direction");
-        let across = (map.inverse().transpose() * normal).try_normalize().ok_or_else(no_plane)?;
-        // The axis that lies most in the plane gives the first direction.
-        let axes = [map.x_axis, map.y_axis, map.z_axis].map(DVec3::normalize_or_zero);
-        let least = axes.into_iter().min_by(|a, b| a.dot(across).abs().total_cmp(&b.dot(across).abs()));
-        let first = least.unwrap_or(DVec3::X);
-        let first = (first - across * first.dot(across)).try_normalize().ok_or_else(no_plane)?;
-        let volume_from_world = map.inverse();
-        Ok(Self { along: [first, across.cross(first)].map(|direction| volume_from_world * direction) })
-    }
-}
 
 impl<T: Voxel> CastContext<'_, T> {
     /// Covers the colors of the `wanted` positions on a plane with those of the layers.
