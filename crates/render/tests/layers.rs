@@ -171,7 +171,8 @@ fn image_scene(base: &Synthetic, layers: Vec<ArrayLayer>) -> Scene {
         opacity: points(&[(0.0, 1.0)]),
         ..TransferFunction::ramp(0.0, 255.0, 1.0)
     };
-    let size = ImageSize { width: width as u32, height: height as u32 };
+    let [width, height] = [width, height].map(|side| u32::try_from(side).unwrap());
+    let size = ImageSize { width, height };
     Scene { camera, size, transfer: gray, layers, ..base.scene() }
 }
 

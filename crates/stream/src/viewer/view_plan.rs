@@ -306,8 +306,8 @@ pub(crate) fn level_in(view: &View, own: &VolumeView, color_by: &VolumeView) -> 
 pub(crate) fn layer_level(view: &View, own: &VolumeView, layer: &VolumeView) -> Option<u8> {
     let asked = own.levels.iter().position(|level| Some(level.number) == view.level)?;
     let size = own.spacing_world(asked) * (1.0 + 1e-6);
-    let fine = (0..layer.levels.len()).filter(|&index| layer.spacing_world(index) <= size);
-    let chosen = fine.last().unwrap_or(0);
+    let mut fine = (0..layer.levels.len()).filter(|&index| layer.spacing_world(index) <= size);
+    let chosen = fine.next_back().unwrap_or(0);
     layer.levels.get(chosen).map(|level| level.number)
 }
 
