@@ -131,10 +131,11 @@ pub(crate) fn render<'py>(
     let pixels = PixelFormat::named(&pixels);
     let (stack, memory_bytes) = connection.to_draw();
     let (_, context) = connection.opened();
+    let has_view = request.view.is_some();
     let slabs =
         slabs.map(|(is_across_axis, count, reduction)| FilmSlabs { is_across_axis, count, reduction });
     let (bytes, warning, slabs) = wait(py, async move {
-        let stack = with_layers(stack, &mut request.fields, &context).await?;
+        let stack = with_layers(stack, &mut request.fields, has_view, &context).await?;
         let resources = DrawResources::open(device, memory_bytes).await?;
         let still = picture::still(&stack.source, &request, size, resources, slabs, |_, _| ());
         let still = match timeout_secs.and_then(|secs| Duration::try_from_secs_f64(secs).ok()) {
@@ -163,8 +164,9 @@ pub(crate) fn resolve_view(
     size.check().map_err(|e| raise(py, &e))?;
     let (stack, memory_bytes) = connection.to_draw();
     let (_, context) = connection.opened();
+    let has_view = request.view.is_some();
     let view = wait(py, async move {
-        let stack = with_layers(stack, &mut request.fields, &context).await?;
+        let stack = with_layers(stack, &mut request.fields, has_view, &context).await?;
         let resources = DrawResources::open(DrawDevice::Cpu, memory_bytes);
         picture::view(&stack.source, &request, size, resources).await
     })?;

@@ -73,10 +73,11 @@ async fn prepare(
     let budget = MemoryBudget::viewing(memory(options.resources.memory.as_deref())?);
     let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
-    let stack = with_layers(stack, &mut request.picture.fields, &context).await?;
     if request.picture.fields.text("array").is_none() && !array.is_empty() {
         request.picture.fields.set("array", &array.into())?;
     }
+    let has_view = request.picture.view.is_some();
+    let stack = with_layers(stack, &mut request.picture.fields, has_view, &context).await?;
     // Ranks draw on the CPU.
     let device = if group.is_none() { device(options.drawing) } else { DrawDevice::Cpu };
     let resources = DrawResources::open(device, budget.render).await?;

@@ -44,10 +44,9 @@ pub(crate) async fn run(options: &ViewCommandOptions, ranks: Option<RankChannels
                     "several ranks cannot draw layers: drop `--layer`, or start one process, without `mpirun`",
                 ));
             }
-            let (opener, named) = LayeredOpener::open(&location, &layers, &server.context).await?;
             let array = first_view.map_or_else(String::new, |view| view.array);
-            view::start_by(&server, &opener, Some(node::layers::first_view(array, named)?), device, None)
-                .await?
+            let (opener, view) = LayeredOpener::open(&location, array, &layers, &server.context).await?;
+            view::start_by(&server, &opener, Some(view), device, None).await?
         }
         _ => view::start(&server, first_view, device, ranks).await?,
     };

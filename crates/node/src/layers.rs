@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use array::{Error, Meaning, Result};
+use array::{Dataset, Error, Meaning, Result};
 use client::upstream::Upstream;
 use client::url::Location;
 use futures::FutureExt;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use server::exports::Opener;
 use server::stack::Stack;
 use stream::{Beside, OtherDataset};
-use view::ViewRequest;
+use view::{View, ViewRequest};
 
 use crate::assemble::{Context, assemble};
 
@@ -30,15 +30,31 @@ struct LayerLocation {
 }
 
 /// Returns a stack with the data sets that the requested layers name by location beside its own, and replaces the
-/// locations by the names of the arrays there. Layers that name an array of the data set stay as they are.
+/// locations by the names of the arrays there. Layers that name an array of the data set stay as they are. With others
+/// beside it, a data set has several arrays, so a request that names none gets the default one, unless a view
+/// (`has_view`) chooses among several.
 ///
 /// # Errors
 /// `NotFound` for a layer that is neither an array nor a location; the errors of opening and of [`Beside::open`].
-pub async fn with_layers(stack: Stack, request: &mut ViewRequest, context: &Context) -> Result<Stack> {
+pub async fn with_layers(
+    stack: Stack,
+    request: &mut ViewRequest,
+    has_view: bool,
+    context: &Context,
+) -> Result<Stack> {
     let Some(Value::Array(layers)) = request.get("layers").cloned() else { return Ok(stack) };
+    let own = stack.source.describe().await?;
     let (stack, layers) = open_layers(stack, layers, context).await?;
     request.set("layers", &Value::Array(layers))?;
+    if request.get("array").is_none() && (own.arrays.len() == 1 || !has_view) {
+        request.set("array", &default_array(&own)?.into())?;
+    }
     Ok(stack)
+}
+
+/// Returns the name of the array that is drawn where none is named.
+fn default_array(dataset: &Dataset) -> Result<String> {
+    View::first_of(dataset).map(|view| view.array)
 }
 
 async fn open_layers(stack: Stack, layers: Vec<Value>, context: &Context) -> Result<(Stack, Vec<Value>)> {
@@ -117,23 +133,29 @@ struct OpenerState {
 }
 
 impl LayeredOpener {
-    /// Opens a location with the requested layers; returns the opener and the layers with the names of their arrays.
+    /// Opens a location with the requested layers; returns the opener, and the first view: of `array`, or of the
+    /// default array if it is empty.
     ///
     /// # Errors
     /// Those of [`assemble`] and [`with_layers`].
     pub async fn open(
         location: &Location,
+        array: String,
         request: &ViewRequest,
         context: &Context,
-    ) -> Result<(Self, Vec<Value>)> {
+    ) -> Result<(Self, View)> {
         let layers = match request.get("layers") {
             Some(Value::Array(layers)) => layers.clone(),
             _ => Vec::new(),
         };
         let stack = assemble(location, context).await?;
+        let own = stack.source.describe().await?;
+        let named = if array.is_empty() { stack.array.clone() } else { array };
+        let array = if named.is_empty() { default_array(&own)? } else { named };
         let (stack, named) = open_layers(stack, layers.clone(), context).await?;
         let first = Mutex::new(Some(stack));
-        Ok((Self { inner: Arc::new(OpenerState { context: context.clone(), layers, first }) }, named))
+        let opener = Self { inner: Arc::new(OpenerState { context: context.clone(), layers, first }) };
+        Ok((opener, first_view(array, named)?))
     }
 }
 
@@ -169,15 +191,12 @@ impl Opener for LayeredOpener {
     }
 }
 
-/// Returns the fields of the first view of a location with layers.
-///
-/// # Errors
-/// `Invalid` for a layer that no view can have.
-pub fn first_view(array: String, layers: Vec<Value>) -> Result<view::View> {
+/// Returns the view of an array with layers.
+fn first_view(array: String, layers: Vec<Value>) -> Result<View> {
     let mut fields = Map::new();
     fields.insert("array".into(), array.into());
     fields.insert("layers".into(), layers.into());
-    view::View::default().merged(&fields).map_err(|e: Error| e.context("layers"))
+    View::default().merged(&fields).map_err(|e: Error| e.context("layers"))
 }
 
 #[cfg(test)]
@@ -210,14 +229,15 @@ mod tests {
         let mut request = ViewRequest::default();
         let other = "synthetic:waves?shape=4,4,4&dtype=u8";
         request.set("layers", &json!([{"array": other, "opacity": 0.5}, {"array": other}])).unwrap();
-        let stack = with_layers(stack, &mut request, &context).await.unwrap();
+        let stack = with_layers(stack, &mut request, false, &context).await.unwrap();
         let dataset = stack.source.describe().await.unwrap();
         let name = request.get("layers").unwrap()[0]["array"].as_str().unwrap();
         assert_eq!(dataset.find(name).unwrap().1.shape(), [4, 4, 4]);
+        assert_eq!(request.text("array"), Some("waves"), "the own array stays the default");
         assert_eq!(request.get("layers").unwrap()[1]["array"], name, "opened once");
         let mut wrong = ViewRequest::default();
         wrong.set("layers", &json!(["nowhere.nii"])).unwrap();
-        let error = with_layers(stack, &mut wrong, &context).await.err().unwrap().to_string();
+        let error = with_layers(stack, &mut wrong, false, &context).await.err().unwrap().to_string();
         assert!(error.contains("as a layer, found `nowhere.nii`"), "{error}");
     }
 }
