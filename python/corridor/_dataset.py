@@ -65,6 +65,12 @@ class Dataset(Mapping[str, Array]):
         return self._name
 
     @property
+    def locations(self) -> tuple[str, ...]:
+        """Locations by which the data set was opened: several for servers with the same data, none for values of this
+        process."""
+        return self._opened_with[0]
+
+    @property
     def format(self) -> str:
         """Format of the file or store."""
         return self._description["format"]

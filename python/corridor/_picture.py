@@ -75,7 +75,7 @@ def _drawn(
     size, pixels = how.pop("size", (1024, 800)), how.pop("pixels", "rgb")
     device = how.pop("device", "auto")
     check_pixels(pixels)
-    keywords = _json(_present(how))
+    keywords = _json(_with_layers(dataset, _present(how)))
     values, warning, native = _native.render(
         dataset._connection, array, keywords, (size, pixels, device), slabs
     )
@@ -93,6 +93,30 @@ def _present(how: Mapping[str, object]) -> dict[str, object]:
         warnings.warn(f"`{former}` is spelled `{name}` now", DeprecationWarning, stacklevel=5)
         keywords.setdefault(name, keywords.pop(former))
     return keywords
+
+
+def _with_layers(dataset: "Dataset", keywords: dict[str, object]) -> dict[str, object]:
+    """Returns the keywords with layers that are arrays of other data sets by their locations."""
+    from ._array import Array
+
+    def located(layer: object) -> object:
+        if isinstance(layer, Mapping) and isinstance(layer.get("array"), Array):
+            return {**layer, "array": located(layer["array"])}
+        if not isinstance(layer, Array) or layer.dataset is dataset:
+            return layer
+        locations = layer.dataset.locations
+        if len(locations) != 1:
+            raise InvalidError(
+                f"expected a layer of the same data set or of one that was opened by its location, found {layer.name!r} of "
+                f"{layer.dataset.name!r}; write it to a file"
+            )
+        return locations[0] if len(layer.dataset) == 1 else f"{locations[0]}/{layer.name}"
+
+    layers = keywords.get("layers")
+    if layers is None or isinstance(layers, str):
+        return keywords
+    several = [layers] if isinstance(layers, Mapping | Array) else list(cast("Iterable[object]", layers))
+    return {**keywords, "layers": [located(layer) for layer in several]}
 
 
 def _json(keywords: dict[str, object]) -> str:

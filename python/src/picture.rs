@@ -5,6 +5,7 @@ use std::time::Duration;
 use ::render::{Image, ImageSize};
 use array::{Error, ErrorKind, Result};
 use export::picture::{self, PictureRequest, parse_range};
+use node::layers::with_layers;
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -123,15 +124,18 @@ pub(crate) fn render<'py>(
     timeout_secs: Option<f64>,
 ) -> PyResult<PictureResult<'py>> {
     let ((width, height), pixels, device) = form;
-    let request = request(py, array, keywords)?;
+    let mut request = request(py, array, keywords)?;
     let size = ImageSize { width, height };
     size.check().map_err(|e| raise(py, &e))?;
     let device = device_named(&device).map_err(|e| raise(py, &e))?;
     let pixels = PixelFormat::named(&pixels);
     let (stack, memory_bytes) = connection.to_draw();
+    let (_, context) = connection.opened();
+    let has_view = request.view.is_some();
     let slabs =
         slabs.map(|(is_across_axis, count, reduction)| FilmSlabs { is_across_axis, count, reduction });
     let (bytes, warning, slabs) = wait(py, async move {
+        let stack = with_layers(stack, &mut request.fields, has_view, &context).await?;
         let resources = DrawResources::open(device, memory_bytes).await?;
         let still = picture::still(&stack.source, &request, size, resources, slabs, |_, _| ());
         let still = match timeout_secs.and_then(|secs| Duration::try_from_secs_f64(secs).ok()) {
@@ -155,11 +159,14 @@ pub(crate) fn resolve_view(
     keywords: &str,
     size: (u32, u32),
 ) -> PyResult<String> {
-    let request = request(py, array, keywords)?;
+    let mut request = request(py, array, keywords)?;
     let size = ImageSize { width: size.0, height: size.1 };
     size.check().map_err(|e| raise(py, &e))?;
     let (stack, memory_bytes) = connection.to_draw();
+    let (_, context) = connection.opened();
+    let has_view = request.view.is_some();
     let view = wait(py, async move {
+        let stack = with_layers(stack, &mut request.fields, has_view, &context).await?;
         let resources = DrawResources::open(DrawDevice::Cpu, memory_bytes);
         picture::view(&stack.source, &request, size, resources).await
     })?;

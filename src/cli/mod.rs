@@ -329,6 +329,11 @@ pub(crate) struct ViewCommandOptions {
     /// Form in which the volume is sent to viewers; this version sends pixels only.
     #[arg(long, value_enum, default_value_t = CutChoice::Auto)]
     pub(crate) cut: CutChoice,
+    /// Layer over the array: another array, a file with one, or geometry. May be given up to 8 times.
+    ///
+    /// As for `corridor render`: members follow after commas, such as `seg.nii,opacity=0.5,labels=outlined`.
+    #[arg(long = "layer", value_name = "ARRAY|FILE|JSON")]
+    pub(crate) layers: Vec<String>,
     /// Role of guests, for whom a link of their own is printed. May be given several times.
     ///
     /// The first link makes its users owners of the session. Guests with the role `steer` change their own view,

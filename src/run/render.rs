@@ -9,6 +9,7 @@ use export::film::{
     check_slabs_output, draw, is_film,
 };
 use export::picture::{PictureRequest, parse_range, parse_size};
+use node::layers::with_layers;
 use node::memory::MemoryBudget;
 use render::ImageSize;
 use serde_json::json;
@@ -75,6 +76,8 @@ async fn prepare(
     if request.picture.fields.text("array").is_none() && !array.is_empty() {
         request.picture.fields.set("array", &array.into())?;
     }
+    let has_view = request.picture.view.is_some();
+    let stack = with_layers(stack, &mut request.picture.fields, has_view, &context).await?;
     // Ranks draw on the CPU.
     let device = if group.is_none() { device(options.drawing) } else { DrawDevice::Cpu };
     let resources = DrawResources::open(device, budget.render).await?;

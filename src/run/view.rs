@@ -1,6 +1,8 @@
 //! `corridor view`
 
+use ::view::ViewRequest;
 use array::{Error, Result};
+use node::layers::LayeredOpener;
 use node::view;
 use server::connections::Limits;
 use server::token::{Admission, Guest, GuestRole, Token};
@@ -35,7 +37,19 @@ pub(crate) async fn run(options: &ViewCommandOptions, ranks: Option<RankChannels
         server.admission = Admission::TokenAndGuests(token.clone(), guests(&options.invites)?);
     }
     let device = if ranks.is_some() { DrawDevice::Cpu } else { device(options.drawing) };
-    let node = view::start(&server, first_view, device, ranks).await?;
+    let node = match (layers(&options.layers)?, server.locations.first().cloned()) {
+        (Some(layers), Some(location)) => {
+            if ranks.is_some() {
+                return Err(Error::unsupported(
+                    "several ranks cannot draw layers: drop `--layer`, or start one process, without `mpirun`",
+                ));
+            }
+            let array = first_view.map_or_else(String::new, |view| view.array);
+            let (opener, view) = LayeredOpener::open(&location, array, &layers, &server.context).await?;
+            view::start_by(&server, &opener, Some(view), device, None).await?
+        }
+        _ => view::start(&server, first_view, device, ranks).await?,
+    };
     let invitations = node.invitations();
     if is_json {
         let mut line = viewer_line(&node);
@@ -53,6 +67,16 @@ pub(crate) async fn run(options: &ViewCommandOptions, ranks: Option<RankChannels
     warn_of_port(&node);
     node.with_limits(Limits::of_clients(options.listening.clients)).run().await;
     Ok(())
+}
+
+/// Returns the requested layers; `None` if there are none.
+fn layers(texts: &[String]) -> Result<Option<ViewRequest>> {
+    if texts.is_empty() {
+        return Ok(None);
+    }
+    let mut request = ViewRequest::default();
+    request.set("layers", &texts.iter().map(String::as_str).collect())?;
+    Ok(Some(request))
 }
 
 /// Returns one token for each role.

@@ -42,6 +42,26 @@ def test_a_data_set_an_array_and_a_location_give_the_same_picture(path: pathlib.
     assert pictures[0].std() > 0
 
 
+def test_layers_are_drawn_over_the_array(path: pathlib.Path) -> None:
+    with h5py.File(path, "a") as file:
+        file["parts"] = np.repeat(np.array([0, 3], "|u1"), 16).reshape(32, 1, 1) * np.ones((32, 32, 32), "|u1")
+    data = corridor.open(path)
+    how = {"size": SIZE, "camera": "front", "pixels": "float", "slices": {"y": 16}, "mode": "surfaces"}
+    own = data["ball"].render(**how)
+    layer = {"array": data["parts"], "labels": "filled", "opacity": 0.5}
+    layered = data["ball"].render(layers=[layer], **how)
+    changed = np.abs(layered - own).max(axis=-1) > 0.01
+    assert changed.any() and not changed.all(), "label 0 is transparent"
+    assert np.array_equal(data["ball"].render(layers="parts,labels=filled,opacity=0.5", **how), layered)
+    other = corridor.open(path)
+    elsewhere = {"array": other["parts"], "labels": "filled", "opacity": 0.5}
+    assert np.allclose(data["ball"].render(layers=[elsewhere], **how), layered, atol=1e-3)
+    with pytest.raises(corridor.InvalidError, match="either `array` or `geometry`"):
+        data["ball"].render(layers=[{"name": "nothing"}], **how)
+    with pytest.raises(corridor.NotFoundError, match="as a layer, found `nowhere`"):
+        data["ball"].render(layers="nowhere", **how)
+
+
 def test_another_array_gives_the_colors(path: pathlib.Path) -> None:
     with h5py.File(path, "a") as file:
         file["x"] = np.broadcast_to(np.linspace(0, 1, 32, dtype="<f4"), (32, 32, 32))

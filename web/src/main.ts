@@ -9,6 +9,7 @@ import "./ui/style/marks.css";
 import "./ui/style/panes.css";
 import "./ui/style/together.css";
 import "./ui/probe/probe.css";
+import "./ui/layers/layers.css";
 
 import { pageState, type Actions, type Component, type State } from "./app/state.ts";
 import { Viewer } from "./app/viewer.ts";

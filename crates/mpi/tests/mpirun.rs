@@ -137,6 +137,7 @@ fn scene(view: &Arc<VolumeView>, number: usize) -> Scene {
         wires: Default::default(),
         mode: Mode::Composite,
         color_by: None,
+        layers: Vec::new(),
         is_lit: false,
         light: LightShares::default(),
         size: SIZE,

@@ -18,6 +18,7 @@ pub mod describe;
 mod growing;
 mod interpret;
 pub mod join;
+pub mod layers;
 mod measure;
 pub mod memory;
 pub mod node;

@@ -92,6 +92,7 @@ fn main() -> Result<()> {
             wires: Default::default(),
             mode: *mode,
             color_by: (look == "colored_by").then(|| color_by.clone()),
+            layers: Vec::new(),
             is_lit: look == "lit",
             light: LightShares::default(),
             size: ImageSize { width: 1024, height: 800 },

@@ -27,7 +27,7 @@
 //!   cpu::caster                 |               features of one picture, in the order in which rays meet them
 //!     |                         |
 //!   isosurface   cpu::slices   cpu::extreme     features: each is prepared once and traced packet by packet
-//!   cpu::box_lines   cpu::color_by
+//!   cpu::box_lines   cpu::color_by   cpu::layers
 //!     |
 //!   cpu::context                                what all rays share: steps, tables, visible cells
 //!   cpu::packet   cpu::samples                  sixteen rays; samples in a block, accumulated color
@@ -86,6 +86,7 @@ pub use scene::color_map::{
 pub use scene::demand::{Demand, Demanded, LevelLimit, demand, demand_of};
 pub use scene::fidelity::Fidelity;
 pub use scene::first_camera::first_camera;
+pub use scene::layer::ArrayLayer;
 pub use scene::light::LightShares;
 pub use scene::quality::Quality;
 pub use scene::slice::{ObliquePlane, Portion, Slice};

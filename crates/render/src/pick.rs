@@ -13,8 +13,11 @@ use view::{Mode, Projection};
 use crate::blocks::BlockTable;
 use crate::blocks::snapshot::each_blocks;
 use crate::blocks::voxel::Voxel;
+use crate::cpu::layers::LayerLookup;
+use crate::cpu::layers::prepare::LayerInput;
 use crate::scene::camera::Lens;
 use crate::scene::volume::xyz;
+use crate::simd::LANES;
 use crate::{Camera, Isosurface, Scene, Snapshot, VolumeView};
 
 /// Opacity in front of a place, with its own, from which on it hides what is behind.
@@ -76,7 +79,9 @@ pub fn pick(scene: &Scene, snapshot: &Snapshot, position: [f64; 2]) -> Result<Op
     scene.check()?;
     let ray = PickRay::new(scene, position)?;
     let wanted = scene.view.level_index_of(scene.finest_level)?;
-    Ok(each_blocks!(&snapshot.blocks, blocks => RayMarch { ray: &ray, blocks, wanted }.pick()))
+    let layer_scenes = scene.layer_scenes();
+    let layers = LayerInput { scenes: &layer_scenes, blocks: &snapshot.layers };
+    each_blocks!(&snapshot.blocks, blocks => RayMarch { ray: &ray, blocks, wanted, layers }.pick())
 }
 
 /// Returns the position of a voxel `[z, y, x]` of level 0 in world space.
@@ -261,18 +266,18 @@ struct RayMarch<'a, T> {
     blocks: &'a BlockTable<T>,
     /// Index of the finest level to use.
     wanted: usize,
+    layers: LayerInput<'a>,
 }
 
 impl<T: Voxel> RayMarch<'_, T> {
-    fn pick(&self) -> Option<Pick> {
-        let span = self.ray.span.clone()?;
+    fn pick(&self) -> Result<Option<Pick>> {
+        let Some(span) = self.ray.span.clone() else { return Ok(None) };
         let view = &self.ray.scene.view;
         if let Some(axis) = layer_axis(view) {
-            let at = self.ray.crossing(axis, 0.0).filter(|at| span.contains(at))?;
-            return Some(self.found(at, PickTarget::Layer));
+            let at = self.ray.crossing(axis, 0.0).filter(|at| span.contains(at));
+            return Ok(at.map(|at| self.found(at, PickTarget::Layer)));
         }
-        let (at, target) = self.first(&span)?;
-        Some(self.found(at, target))
+        Ok(self.first(&span)?.map(|(at, target)| self.found(at, target)))
     }
 
     fn found(&self, at: f64, target: PickTarget) -> Pick {
@@ -308,12 +313,16 @@ impl<T: Voxel> RayMarch<'_, T> {
     }
 
     /// Returns the place that the ray shows, and what is there.
-    fn first(&self, span: &Range<f64>) -> Option<(f64, PickTarget)> {
+    fn first(&self, span: &Range<f64>) -> Result<Option<(f64, PickTarget)>> {
         let scene = self.ray.scene;
         let is_extreme = matches!(scene.mode, Mode::Maximum | Mode::Minimum);
         let step = scene.view.step_world(self.wanted, 1.0 / SAMPLES_PER_VOXEL);
         let count = ((span.end - span.start) / step).ceil().clamp(1.0, MAX_SAMPLES);
         let place = |number: f64| span.start + (span.end - span.start) * (number / count);
+        let layers = match scene.mode {
+            Mode::Surfaces => Vec::new(),
+            _ => self.layers.lookups(scene, (span.end - span.start) / count / f64::from(PARTS))?,
+        };
         let mut light = Composited { passing: 1.0, most: 0.0, best: None };
         let slices = self.slices(span);
         let mut extreme: Option<(f64, f64)> = None;
@@ -322,8 +331,8 @@ impl<T: Voxel> RayMarch<'_, T> {
         while number < count {
             number += 1.0;
             let end = (place(number), self.value(place(number)));
-            if let Some(hit) = self.stretch(&mut light, start, end, &slices) {
-                return Some(hit);
+            if let Some(hit) = self.stretch(&mut light, start, end, (&slices, &layers)) {
+                return Ok(Some(hit));
             }
             // Between the borders, as samples of pictures are.
             let middle = f64::midpoint(start.0, end.0);
@@ -342,7 +351,7 @@ impl<T: Voxel> RayMarch<'_, T> {
         if let Some((at, _)) = extreme {
             light.offer(light.passing, at, PickTarget::Extreme);
         }
-        light.best
+        Ok(light.best)
     }
 
     /// Returns the slices that the ray passes through where they have values, in order.
@@ -378,7 +387,7 @@ impl<T: Voxel> RayMarch<'_, T> {
         light: &mut Composited,
         start: (f64, Option<f64>),
         end: (f64, Option<f64>),
-        slices: &[SheetHit],
+        (slices, layers): (&[SheetHit], &[Box<dyn LayerLookup + '_>]),
     ) -> Option<(f64, PickTarget)> {
         let scene = self.ray.scene;
         let values = start.1.zip(end.1);
@@ -404,7 +413,9 @@ impl<T: Voxel> RayMarch<'_, T> {
             None
         };
         let volume = values.filter(|_| scene.mode == Mode::Composite);
-        let Some((from, to)) = volume else { return passed(light, f64::INFINITY) };
+        if volume.is_none() && layers.is_empty() {
+            return passed(light, f64::INFINITY);
+        }
         let length = (end.0 - start.0) / f64::from(PARTS);
         let thickness = length / scene.view.spacing_world(0);
         let (mut sum, mut most, mut best) = (0.0, 0.0, start.0);
@@ -414,8 +425,12 @@ impl<T: Voxel> RayMarch<'_, T> {
             if let Some(hit) = passed(light, at) {
                 return Some(hit);
             }
-            let opacity = scene.transfer.opacity_at(from + (to - from) * share);
-            let (contribution, is_opaque) = light.add(1.0 - (1.0 - opacity).powf(thickness));
+            let own = volume.map_or(0.0, |(from, to)| {
+                let opacity = scene.transfer.opacity_at(from + (to - from) * share);
+                1.0 - (1.0 - opacity).powf(thickness)
+            });
+            let through = layers.iter().map(|layer| 1.0 - opacity_of(&**layer, self.ray.volume(at)));
+            let (contribution, is_opaque) = light.add(1.0 - (1.0 - own) * through.product::<f64>());
             if is_opaque {
                 return Some((at, PickTarget::Volume));
             }
@@ -427,6 +442,12 @@ impl<T: Voxel> RayMarch<'_, T> {
         light.offer(sum, best, PickTarget::Volume);
         passed(light, f64::INFINITY)
     }
+}
+
+/// Returns the opacity of a layer around a volume position, over the length for which it was prepared.
+fn opacity_of(layer: &dyn LayerLookup, at: DVec3) -> f64 {
+    let [.., opacities] = layer.step_colors(&[at; LANES], 1, 0);
+    opacities[0].into()
 }
 
 /// Returns the axis (0 x, 1 y, 2 z) across an array of one layer.

@@ -5,6 +5,7 @@
 //! of the memory, alternate. If several ranks draw, rank 0 owns the film: it plans and draws through its
 //! [launcher](crate::ranks::launcher) and receives whole pictures.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +22,10 @@ use crate::painter::DrawResources;
 use crate::ranks::launcher::{LaunchedRanks, Launcher, PixelPrecision, RankGroup, coarsest_demand};
 use crate::still::Still;
 use crate::tasks::{CancelOnDrop, blocking};
+use crate::viewer::check::check;
 use crate::viewer::fidelity::PictureFacts;
-use crate::viewer::scene::{any_transfer, camera_in, camera_of, check, shared_camera, volume_of};
+use crate::viewer::layers::sensible_layer_transfer;
+use crate::viewer::scene::{any_transfer, camera_in, camera_of, shared_camera, volume_of};
 use crate::viewer::session::check_memory;
 use crate::viewer::shared::SharedState;
 use crate::viewer::view_plan::ViewPlan;
@@ -97,6 +100,8 @@ pub struct Film {
     chosen: Option<Transfer>,
     /// Colors by another array that were chosen for the first picture.
     chosen_colors: Option<ColorBy>,
+    /// Transfer functions chosen for layers, by their index in the view.
+    chosen_layers: BTreeMap<usize, Transfer>,
     pending: Option<PendingPicture>,
     slabs: Option<FilmSlabs>,
     /// Participant of the next picture, which still holds the blocks of the previous one.
@@ -169,6 +174,7 @@ impl Film {
             planned_pictures: 0,
             chosen: None,
             chosen_colors: None,
+            chosen_layers: BTreeMap::new(),
             pending: None,
             slabs,
             next_participant,
@@ -317,6 +323,14 @@ impl Film {
             *by = chosen_colors(by, &color_by.volume, color_by_map);
             self.chosen_colors.get_or_insert_with(|| by.clone());
         }
+        for (layer, subscription) in view_plan.layers.iter().zip(&view_plan.subscription.layers) {
+            let chosen = self.chosen_layers.entry(layer.layer);
+            let own = &mut view.layers[layer.layer];
+            if own.transfer.is_none() && (subscription.volume.voxels_seen() > 0.0) {
+                let transfer = chosen.or_insert_with(|| chosen_layer_transfer(&subscription.volume));
+                own.transfer = Some(transfer.clone());
+            }
+        }
         Ok(view)
     }
 
@@ -374,6 +388,11 @@ fn check_ranks(view: &View, rank_group: Option<&RankGroup>, slabs: Option<&FilmS
     if rank_group.is_some() && slabs.is_some() {
         return Err(Error::unsupported(
             "several ranks cannot cast slabs: render them with one process, without `--ranks` or `mpirun`",
+        ));
+    }
+    if rank_group.is_some() && view.layers.iter().any(view::ViewLayer::is_shown) {
+        return Err(Error::unsupported(
+            "several ranks cannot draw layers: render them with one process, without `--ranks` or `mpirun`",
         ));
     }
     if rank_group.is_some() && view.grids {
@@ -449,6 +468,12 @@ fn chosen_transfer(
         (TransferChoice::Preset(_), ColorRange::Of(range)) => transfer.spread_over(range),
         _ => transfer,
     })
+}
+
+/// Returns the transfer function for a layer without one.
+fn chosen_layer_transfer(volume: &Volume) -> Transfer {
+    let sensible = volume.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
+    sensible_layer_transfer(sensible, volume.view.meaning)
 }
 
 /// Fills in range and color map of colors by another array where they are omitted.

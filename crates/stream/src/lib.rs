@@ -34,12 +34,14 @@ pub use encode::slabs::{
 pub use encode::video::{Av1, FilmQuality, H264, ParameterSets, VideoSample, check_film};
 pub use encode::{JPEG_QUALITY, Jpeg, PictureEncoder, Png};
 pub use film::{ColorRange, Film, FilmRequest};
+pub use loading::beside::{Beside, OtherDataset};
 pub use loading::loader::{ATTEMPTS_UNTIL_FAILED, FIRST_BACKOFF, LONGEST_BACKOFF, MAX_WANTS_IN_FLIGHT};
 pub use loading::regrid::Regridded;
 pub use measure::element::{AxisPosition, ElementValue};
 pub use measure::line::{LineProfile, MAX_LINE_SAMPLES, MeasuredArray, MeasuredValues};
 pub use measure::pick::{
-    DrawnNumber, PickAnswer, PickedElement, PickedPlace, PickedThing, PickedValue, PlaceCoordinate,
+    DrawnNumber, PickAnswer, PickedElement, PickedLayer, PickedPlace, PickedThing, PickedValue,
+    PlaceCoordinate,
 };
 pub use measure::region::{CellMask, MAX_SPANS, RegionBox, RegionMask, StoredRegion, WorldBoxMask};
 pub use measure::request::{

@@ -16,7 +16,7 @@ use crate::first::first_array;
 use crate::layout::{ViewGrid, ViewLayout};
 use crate::transfer::Looks;
 use crate::validate::{SCHEMA, check_fields, parse_fields};
-use crate::{ColorBy, Mode, SpaceAxis, Surface, Transfer, ViewSlice};
+use crate::{ColorBy, Mode, SpaceAxis, Surface, Transfer, ViewLayer, ViewSlice};
 
 /// Largest view as JSON text, including fields unknown to this version, bytes.
 pub const MAX_VIEW_BYTES: usize = 64 << 10;
@@ -67,6 +67,9 @@ pub struct View {
     /// Slices, at most [`crate::MAX_SLICES`].
     #[serde(default)]
     pub slices: Vec<ViewSlice>,
+    /// Layers over the array, in the order in which they are drawn, at most [`crate::MAX_LAYERS`].
+    #[serde(default)]
+    pub layers: Vec<ViewLayer>,
     /// Rendering mode of the volume, in addition to isosurfaces and slices.
     #[serde(default)]
     pub mode: Mode,
@@ -126,6 +129,7 @@ impl Default for View {
             color_by: None,
             surfaces: Vec::new(),
             slices: Vec::new(),
+            layers: Vec::new(),
             mode: Mode::default(),
             shading: None,
             lighting: full_strength(),
@@ -215,14 +219,20 @@ impl View {
     }
 
     /// Returns the fields to merge when `fields` are requested: if they name another array, fields that only
-    /// made sense for the old one are reset, unless they are given too. Colors by another array are removed
-    /// if they do not fit any more.
+    /// made sense for the old one are reset, unless they are given too. Colors by another array and layers are
+    /// removed if they do not fit any more.
     #[must_use]
     pub fn with_consequences(&self, fields: &Map<String, Value>, dataset: &Dataset) -> Map<String, Value> {
         let mut all = self.with_consequences_of_array(&with_present_names(fields), dataset);
         let keeps_colors = || self.merged(&all).is_ok_and(|view| view.colors_in(dataset).is_ok());
         if self.color_by.is_some() && !all.contains_key("color_by") && !keeps_colors() {
             all.insert("color_by".into(), Value::Null);
+        }
+        if !self.layers.is_empty() && !all.contains_key("layers") {
+            let fits = self.merged(&all).is_ok_and(|view| view.layers_in(dataset).is_ok());
+            if !fits {
+                all.insert("layers".into(), Value::Null);
+            }
         }
         all
     }
@@ -338,6 +348,7 @@ impl View {
         }
         Surface::check_all(&self.surfaces)?;
         ViewSlice::check_all(&self.slices)?;
+        ViewLayer::check_all(&self.layers)?;
         self.grid.as_ref().map_or(Ok(()), ViewGrid::check)?;
         if let Some(clip) = &self.clip {
             check_clip(clip)?;
@@ -477,7 +488,8 @@ pub(crate) mod tests {
             "transfer": {"range": [0.0, 1.0], "map": "viridis", "opacity": [[0.0, 0.0], [1.0, 0.5]]},
             "color_by": {"array": "temperature", "at": {"channel": 1}, "range": [270.0, 300.0], "map": "magma"},
             "surfaces": [{"value": 0.5, "color": [230, 190, 150], "opacity": 0.75}],
-            "slices": [{"axis": "z", "at": 12.5}], "mode": "composite", "shading": true, "lighting": 0.5,
+            "slices": [{"axis": "z", "at": 12.5}],
+            "layers": [{"array": "mask", "visible": true, "opacity": 0.5, "labels": "filled"}], "mode": "composite", "shading": true, "lighting": 0.5,
             "grids": true, "stereo": 0.04, "clip": null, "background": [0, 0, 0],
             "layout": "planes", "grid": {"rows": 2, "columns": 1, "tied": true, "cells": [{"time": 4}]}})
     }

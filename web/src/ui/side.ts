@@ -3,6 +3,7 @@
 import type { Actions, Component, State } from "../app/state.ts";
 import { clipControl } from "./clip.ts";
 import { el, iconButton } from "./dom.ts";
+import { layerList } from "./layers/list.ts";
 import { levelControl } from "./level.ts";
 import { serverList } from "./servers.ts";
 import { sliceControl } from "./slices.ts";
@@ -16,6 +17,7 @@ export function sidePanel(actions: Actions): Component {
     transferEditor(actions),
     colormapPicker(actions),
     volumeControl(actions),
+    layerList(actions),
     surfaceControl(actions),
     sliceControl(actions),
     clipControl(actions),

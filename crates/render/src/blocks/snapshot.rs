@@ -13,6 +13,8 @@ pub struct Snapshot {
     pub(crate) blocks: AnyBlockTable,
     /// Blocks of the array that gives the colors of a picture, if it is another array.
     pub(crate) color_by: Option<AnyBlockTable>,
+    /// Blocks of the layers of a picture, in their order.
+    pub(crate) layers: Vec<AnyBlockTable>,
 }
 
 /// Table of blocks of any element type.
@@ -41,7 +43,7 @@ pub(crate) use each_blocks;
 
 impl Snapshot {
     pub(crate) fn new(blocks: AnyBlockTable) -> Self {
-        Self { blocks, color_by: None }
+        Self { blocks, color_by: None, layers: Vec::new() }
     }
 
     /// Adds the blocks of another pool, for scenes that take their colors from its array: see
@@ -49,6 +51,12 @@ impl Snapshot {
     #[must_use]
     pub fn colored_by(self, by: &Self) -> Self {
         Self { color_by: Some(by.blocks.clone()), ..self }
+    }
+
+    /// Adds the blocks of the pools of a scene's [layers](Scene::layers), in their order.
+    #[must_use]
+    pub fn with_layers<'a>(self, layers: impl IntoIterator<Item = &'a Self>) -> Self {
+        Self { layers: layers.into_iter().map(|layer| layer.blocks.clone()).collect(), ..self }
     }
 
     /// Returns the index of the finest level that has a block here and is not finer than that of the scene;

@@ -20,6 +20,7 @@ use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::LEAPT;
 use crate::cpu::extreme::ProjectExtremes;
 use crate::cpu::extreme::height::NOTHING;
+use crate::cpu::layers::prepare::LayerInput;
 use crate::cpu::packet::SolidsAlone;
 use crate::cpu::packet::size::{PACKET_PIXELS, PACKET_SIDE};
 use crate::cpu::slab_layers::{DepositLayers, SlabLayers, SlabTile};
@@ -73,6 +74,11 @@ pub fn cast_part(scene: &Scene, part: &ImagePart, blocks: &Snapshot, cancel: &Ca
     if !scene.wires.is_empty() {
         return Err(Error::unsupported("expected a scene without boxes as lines for one of several casters"));
     }
+    if !scene.layers.is_empty() {
+        return Err(Error::unsupported(
+            "several ranks cannot draw layers: hide them, or draw with one process, without `--ranks` or `mpirun`",
+        ));
+    }
     let rect = part.rect.intersection(&Rect::whole(scene.size));
     blocks.cast(scene, &ImagePart { rect, ..*part }, cancel, Instructions::best())
 }
@@ -86,9 +92,11 @@ impl Snapshot {
         cancel: &Cancel,
         instructions: Instructions,
     ) -> Result<DrawnPart> {
+        let layer_scenes = scene.layer_scenes();
+        let layers = LayerInput { scenes: &layer_scenes, blocks: &self.layers };
         let cast = |color_by: Option<&dyn ColorLookup>| {
             each_blocks!(&self.blocks, blocks => {
-                Caster::new(scene, part, blocks, color_by, instructions)?.draw(cancel)
+                Caster::new(scene, part, blocks, color_by, layers, instructions)?.draw(cancel)
             })
         };
         let (mut drawn, lacking) = self.with_colors(scene, part, instructions, cast)?;
@@ -123,7 +131,8 @@ impl<T: Voxel> Caster<'_, T> {
             Ok(shown)
         };
         let shown = self.tiles().par_iter().map(draw).try_reduce(ShownSamples::default, both)?;
-        let shown = self.reported(shown);
+        let mut shown = self.reported(shown);
+        shown.lack(self.lacking_in_layers());
         let image = image.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(DrawnPart { image, tally: SampleTally(shown), work: self.work() })
     }
@@ -200,15 +209,27 @@ impl<T: Voxel> SimdJob for TileJob<'_, '_, T> {
                         let slice_hits = simd.call(IntersectSlices { context, slices, rays, shading, shown });
                         lines.map_or_else(|| colors_of(&slice_hits), |lines| lines.around(&slice_hits))
                     }
-                    (None, _) => caster.trace(simd, &mut rays, &shadings, &mut shown, layers.as_mut(), lines),
+                    (None, _) => {
+                        let mut colors =
+                            caster.trace(simd, &mut rays, &shadings, &mut shown, layers.as_mut(), lines);
+                        context.cover_image(&rays, &mut colors);
+                        colors
+                    }
                     (Some(extreme), _) => {
                         let (shading, shown) = (&shadings[0], &mut shown);
                         let mut colors = [Vec4::ZERO; LANES];
-                        if caster.has_solids() || lines.is_some() {
+                        if context.shows_volume {
+                            // Layers have a depth, so they are in front of what has none.
+                            let mut front = context.rays(corner, [width, height]);
+                            let passed = &mut ShownSamples::default();
+                            colors = caster.trace(simd, &mut front, &shadings, passed, None, lines);
+                            rays.end_where(&colors.map(|color| color.w), shading.opaque);
+                        } else if caster.has_solids() || lines.is_some() {
                             let shown = &mut *shown;
                             colors = simd.call(SolidsAlone { caster, rays: &rays, shading, shown, lines });
                             rays.end_where(&colors.map(|color| color.w), shading.opaque);
                         }
+                        context.cover_image(&rays, &mut colors);
                         best = simd.call(ProjectExtremes { context, extreme, rays, shading, shown });
                         colors
                     }

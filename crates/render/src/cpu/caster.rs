@@ -9,6 +9,7 @@ use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::depth_bounds::DepthBounds;
 use crate::cpu::extreme::Extreme;
+use crate::cpu::layers::prepare::LayerInput;
 use crate::cpu::packet::size::PACKET_SIDE;
 use crate::cpu::slab_layers::SlabBorders;
 use crate::cpu::slices::Slices;
@@ -37,15 +38,17 @@ pub(crate) struct Caster<'a, T> {
 
 impl<'a, T: Voxel> Caster<'a, T> {
     /// # Errors
-    /// The errors of [`CastContext::new`].
+    /// The errors of [`CastContext::new`] and [`CastContext::add_layers`].
     pub(crate) fn new(
         scene: &'a Scene,
         part: &ImagePart,
         blocks: &'a BlockTable<T>,
         color_by: Option<&'a dyn ColorLookup>,
+        layers: LayerInput<'a>,
         instructions: Instructions,
     ) -> Result<Self> {
-        let context = CastContext::new(scene, part, blocks, color_by, instructions)?;
+        let mut context = CastContext::new(scene, part, blocks, color_by, instructions)?;
+        context.add_layers(layers, part)?;
         let (surfaces, slices) = (Isosurfaces::prepare(&context), Slices::prepare(scene));
         let has_solids = slices.is_some() || !surfaces.is_empty();
         Ok(Self {
@@ -63,6 +66,11 @@ impl<'a, T: Voxel> Caster<'a, T> {
     pub(crate) fn cut_at(&mut self, borders: SlabBorders) {
         self.context.is_thin = false;
         self.slab_borders = Some(borders);
+    }
+
+    /// Returns 1 if some value of a layer was not yet loaded, which counts as a missing sample.
+    pub(crate) fn lacking_in_layers(&self) -> u64 {
+        u64::from(self.context.layers.iter().any(|layer| layer.is_lacking()))
     }
 
     /// True if anything without the volume can lie on the ray.

@@ -13,6 +13,7 @@ use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::ColorLookup;
 use crate::cpu::empty_space::visible_cells::SamplingPlan;
+use crate::cpu::layers::{LayerLookup, StepLayers};
 use crate::cpu::packet::spacing::SampleSpacing;
 use crate::cpu::samples::level_fade::Fade;
 use crate::cpu::samples::shading::Shading;
@@ -62,6 +63,12 @@ pub(crate) struct CastContext<'a, T> {
     pub(crate) worked: Vec<AtomicU64>,
     /// Source of the colors, if another array gives them.
     pub(crate) color_by: Option<&'a dyn ColorLookup>,
+    /// Layers over the array; see [`CastContext::add_layers`].
+    pub(crate) layers: Vec<Box<dyn LayerLookup + 'a>>,
+    /// Blocks in which a layer may be seen, by slot; empty without layers in the volume.
+    pub(crate) layered: Vec<bool>,
+    /// True if the volume shows nothing but layers, because values of the array have no depth.
+    pub(crate) layers_are_alone: bool,
     pub(crate) instructions: Instructions,
 }
 
@@ -138,6 +145,9 @@ impl<'a, T: Voxel> CastContext<'a, T> {
             plans,
             fades: blocks.all_slots().par_iter().map(fade).collect(),
             color_by,
+            layers: Vec::new(),
+            layered: Vec::new(),
+            layers_are_alone: false,
             instructions,
         })
     }
@@ -156,6 +166,7 @@ impl<'a, T: Voxel> CastContext<'a, T> {
                 nearest,
                 metric: self.metric,
                 color_by: self.color_by,
+                layers: StepLayers::NONE,
             })
             .collect()
     }

@@ -10,6 +10,7 @@ pub(crate) mod empty_space;
 pub(crate) mod entry_scale;
 pub(crate) mod extreme;
 pub(crate) mod image_part;
+pub(crate) mod layers;
 pub(crate) mod packet;
 pub(crate) mod palette;
 pub(crate) mod samples;

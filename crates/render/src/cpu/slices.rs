@@ -44,7 +44,9 @@ impl Slices {
 struct PlaneHits {
     /// Distances in steps of the ray.
     steps: LaneValues,
-    /// Positions in volume space at which values are looked up.
+    /// Points of the plane in volume space.
+    points: [DVec3; LANES],
+    /// Positions at which values are looked up: the points, or centers of voxels.
     at: [DVec3; LANES],
     /// One bit per ray that meets it, before any other slice.
     rays: u32,
@@ -57,7 +59,8 @@ impl PlaneHits {
 
     fn new(rays: &PacketRays, slice: Slice, last: DVec3, slice_hits: &SliceHits) -> Self {
         let axis = slice.axis.index();
-        let mut plane_hits = Self { steps: [0.0; LANES], at: [DVec3::ZERO; LANES], rays: 0 };
+        let nowhere = [DVec3::ZERO; LANES];
+        let mut plane_hits = Self { steps: [0.0; LANES], points: nowhere, at: nowhere, rays: 0 };
         for (lane, slice_hit) in slice_hits.iter().enumerate() {
             let Some(steps) = steps_to(rays, lane, &slice) else { continue };
             let is_first = slice_hit.is_none_or(|slice_hit| steps < slice_hit.at);
@@ -68,6 +71,7 @@ impl PlaneHits {
                 if slice.oblique.is_none() {
                     point[axis] = slice.at;
                 }
+                plane_hits.points[lane] = point;
                 plane_hits.at[lane] = slice.looked_up_at(point, last);
             }
         }
@@ -123,15 +127,25 @@ impl<S: Simd, T: Voxel> SimdStep<S> for IntersectSlices<'_, '_, T> {
                 found |= u32::from(plane_hits.has(lane) && !values.places[lane].is_nan()) << lane;
             }
             let colors = context.color_by.map(|color_by| color_by.colors_at(&plane_hits.at, found));
+            let (mut met, mut own_colors) = (0, [Vec4::ZERO; LANES]);
             for lane in (0..LANES).filter(|lane| found >> lane & 1 != 0) {
                 let own = hit(context, slices, shading, rays, &plane_hits, &values, lane);
-                slice_hits[lane] = match &colors {
-                    None => Some(own),
+                let own = match &colors {
+                    None => own,
                     Some([r, g, b, is_there]) if is_there[lane] > 0.0 => {
-                        Some(Hit { color: Vec4::new(r[lane], g[lane], b[lane], 1.0), ..own })
+                        Hit { color: Vec4::new(r[lane], g[lane], b[lane], 1.0), ..own }
                     }
-                    Some(_) => slice_hits[lane],
+                    Some(_) => continue,
                 };
+                (slice_hits[lane], own_colors[lane]) = (Some(own), own.color);
+                met |= 1 << lane;
+            }
+            if !context.layers.is_empty() {
+                context.cover_plane(&slice, &plane_hits.points, met, &mut own_colors);
+                for (lane, hit) in slice_hits.iter_mut().enumerate().filter(|(lane, _)| met >> lane & 1 != 0)
+                {
+                    *hit = hit.map(|hit| Hit { color: own_colors[lane], ..hit });
+                }
             }
         }
         slice_hits

@@ -267,6 +267,9 @@ pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
             "expected colors by the array that is drawn for a graphics processor, found another array's",
         ));
     }
+    if !scene.layers.is_empty() {
+        return Err(Error::unsupported("expected a scene without layers for a graphics processor"));
+    }
     let part = ImagePart::whole(scene);
     each_blocks!(&blocks.blocks, of_type => {
         Ok(CastContext::new(scene, &part, of_type, None, Instructions::best())?.prepared(blocks))

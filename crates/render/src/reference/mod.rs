@@ -7,6 +7,7 @@
 //! function, opacity corrected for the length of a part, premultiplied, front to back. For tests and
 //! benchmarks: it takes minutes where the caster takes milliseconds.
 
+mod layers;
 mod surfaces;
 
 use glam::{DAffine3, DVec3, DVec4};
@@ -42,6 +43,14 @@ pub fn cast_colored_by(
     Image { size: scene.size, rgba: rgba.map(|pixel| caster.pixel(pixel)).collect() }
 }
 
+/// Draws all pixels of a scene's picture with its layers, in their order; outlines are drawn as areas.
+pub fn cast_layered(scene: &Scene, voxels: &impl ReferenceVoxels, layers: &[&dyn ReferenceVoxels]) -> Image {
+    let (width, height) = (scene.size.width, scene.size.height);
+    let caster = ReferenceCaster { layers, ..ReferenceCaster::new(scene, voxels) };
+    let rgba = (0..height).flat_map(|row| (0..width).map(move |column| [column, row]));
+    Image { size: scene.size, rgba: rgba.map(|pixel| caster.pixel(pixel)).collect() }
+}
+
 /// Draws the given pixels `[column, row]`, on all threads: premultiplied RGBA.
 pub fn cast_pixels(scene: &Scene, voxels: &impl ReferenceVoxels, pixels: &[[u32; 2]]) -> Vec<[f32; 4]> {
     use rayon::prelude::*;
@@ -68,6 +77,8 @@ struct ReferenceCaster<'a, V> {
     voxels: &'a V,
     /// Array that gives the colors, if it is another one.
     color_by: Option<&'a dyn ReferenceVoxels>,
+    /// Voxels of the scene's layers.
+    layers: &'a [&'a dyn ReferenceVoxels],
     classes: Classes,
     step_world: f64,
     volume_from_world: DAffine3,
@@ -81,7 +92,8 @@ impl<'a, V: ReferenceVoxels> ReferenceCaster<'a, V> {
         let density = if matches!(scene.mode, Mode::Maximum | Mode::Minimum) { 2.0 } else { 1.0 };
         let step_world = scene.view.spacing_world(0) * scene.quality.step / density;
         let volume_from_world = scene.view.world_from_volume.inverse();
-        Self { scene, voxels, color_by: None, classes: Classes::new(scene), step_world, volume_from_world }
+        let classes = Classes::new(scene);
+        Self { scene, voxels, color_by: None, layers: &[], classes, step_world, volume_from_world }
     }
 
     fn pixel(&self, pixel: [u32; 2]) -> [f32; 4] {
@@ -266,7 +278,8 @@ impl<V: ReferenceVoxels> ReferenceRay<'_, '_, V> {
         });
         let colored = slices.filter(|(at, _)| at.is_finite()).map(|at| {
             let [r, g, b] = self.caster.scene.transfer.color_at(at.1).map(f64::from);
-            (at, self.recolored(DVec4::new(r, g, b, 1.0), at.0))
+            let own = self.recolored(DVec4::new(r, g, b, 1.0), at.0);
+            (at, self.caster.under_layers(own, self.place(at.0)))
         });
         colored.collect()
     }
@@ -276,6 +289,11 @@ impl<V: ReferenceVoxels> ReferenceRay<'_, '_, V> {
         let length = to.0 - from.0;
         for part in 0..PARTS {
             let share = (f64::from(part) + 0.5) / f64::from(PARTS);
+            if !self.caster.layers.is_empty() {
+                let part_world = length / f64::from(PARTS) * self.caster.step_world;
+                let own = self.caster.layers_in_volume(self.place(from.0 + length * share), part_world);
+                color += own * (1.0 - color.w);
+            }
             let entry = self.caster.classes.of(from.1 + (to.1 - from.1) * share);
             if entry.w == 0.0 {
                 continue;

@@ -8,6 +8,7 @@ pub(crate) mod demand;
 pub(crate) mod fidelity;
 pub(crate) mod first_camera;
 pub(crate) mod frustum;
+pub(crate) mod layer;
 pub(crate) mod light;
 pub(crate) mod mode;
 pub(crate) mod quality;
@@ -24,8 +25,8 @@ use array::{Error, Result};
 use view::Mode;
 
 use crate::{
-    Bounds, Camera, ColorByArray, ImageSize, Isosurface, LightShares, MAX_BOXES, Portion, Quality, Slice,
-    TransferFunction, VolumeView, WireBoxes,
+    ArrayLayer, Bounds, Camera, ColorByArray, ImageSize, Isosurface, LightShares, MAX_BOXES, Portion,
+    Quality, Slice, TransferFunction, VolumeView, WireBoxes,
 };
 
 /// Complete description of one picture, except the blocks.
@@ -39,6 +40,8 @@ pub struct Scene {
     pub transfer: TransferFunction,
     /// Another array that gives the colors of everything except lines; opacity is still that of `transfer`.
     pub color_by: Option<ColorByArray>,
+    /// Arrays over that of the scene, in the order in which they are drawn.
+    pub layers: Vec<ArrayLayer>,
     /// Surfaces in the volume, at most [`Isosurface::MAX_COUNT`]; labels have none.
     pub surfaces: Vec<Isosurface>,
     /// Planes in the volume, at most [`Slice::MAX_COUNT`].
@@ -77,6 +80,7 @@ impl Scene {
         if let Some(color_by) = &self.color_by {
             color_by.check_of(&self.view, self.mode)?;
         }
+        ArrayLayer::check_all(&self.layers)?;
         if self.wires.len() > MAX_BOXES {
             let found = self.wires.len();
             return Err(Error::too_large(format!(
@@ -111,6 +115,7 @@ impl Scene {
             view: Arc::clone(&color_by.view),
             transfer: color_by.transfer(),
             color_by: None,
+            layers: Vec::new(),
             surfaces: Vec::new(),
             // Blocks out of sight are not fetched and do not count as missing, so they do not count here
             // either.

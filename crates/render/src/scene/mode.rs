@@ -16,9 +16,15 @@ pub(crate) fn step_of(mode: Mode) -> f64 {
 /// # Errors
 /// `Invalid` for extreme values of labels and packed colors, which have no order.
 pub(crate) fn check_mode(mode: Mode, view: &VolumeView) -> Result<()> {
+    if view.meaning == array::Meaning::Colors && mode.is_extreme() {
+        return Err(Error::invalid(
+            "colors of several channels have no largest value: choose another mode, or the array itself, without \
+             `(color)` at the end of its name, of which one channel is drawn at a time",
+        ));
+    }
     if !view.meaning.is_continuous() && mode.is_extreme() {
         return Err(Error::invalid(
-            "expected an array of intensities to draw extreme values of, found labels or colors: choose another mode",
+            "expected an array of intensities to draw extreme values of, found labels: choose another mode",
         ));
     }
     Ok(())

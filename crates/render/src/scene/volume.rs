@@ -146,6 +146,18 @@ impl VolumeView {
         })
     }
 
+    /// Returns this view with its values taken for labels. Levels of means are left out, because the mean of two
+    /// labels is another one.
+    #[must_use]
+    pub fn as_labels(mut self) -> Self {
+        if self.meaning != Meaning::Labels {
+            self.levels.retain(|level| level.origin != LevelOrigin::Mean);
+            self.meaning = Meaning::Labels;
+            self.hints = DataHints::of_meaning(Meaning::Labels);
+        }
+        self
+    }
+
     /// Returns the box around the volume in world space.
     #[must_use]
     pub fn bounds(&self) -> Bounds {

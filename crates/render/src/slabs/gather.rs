@@ -13,6 +13,7 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::caster::Caster;
 use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::CastContext;
+use crate::cpu::layers::prepare::LayerInput;
 use crate::cpu::slab_layers::{SlabBorders, SlabTile};
 use crate::scene::fidelity::ShownSamples;
 use crate::{
@@ -72,9 +73,11 @@ impl Snapshot {
         instructions: Instructions,
     ) -> Result<(Slabs, SampleTally)> {
         let part = ImagePart::whole(scene);
+        let layer_scenes = scene.layer_scenes();
+        let layers = LayerInput { scenes: &layer_scenes, blocks: &self.layers };
         let cast = |color_by: Option<&dyn ColorLookup>| {
             each_blocks!(&self.blocks, blocks => {
-                Caster::new(scene, &part, blocks, color_by, instructions)?.draw_slabs(request, borders, cancel)
+                Caster::new(scene, &part, blocks, color_by, layers, instructions)?.draw_slabs(request, borders, cancel)
             })
         };
         let ((slabs, mut tally), lacking) = self.with_colors(scene, &part, instructions, cast)?;

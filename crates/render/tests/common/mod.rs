@@ -173,6 +173,7 @@ impl Synthetic {
             wires: Default::default(),
             mode: Mode::Composite,
             color_by: None,
+            layers: Vec::new(),
             is_lit: false,
             light: LightShares::default(),
             size: ImageSize { width: 96, height: 80 },

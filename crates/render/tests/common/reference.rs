@@ -26,3 +26,10 @@ pub(crate) fn cast(synthetic: &Synthetic, scene: &Scene) -> Image {
 pub(crate) fn cast_colored_by(synthetic: &Synthetic, colors: &Synthetic, scene: &Scene) -> Image {
     reference::cast_colored_by(scene, synthetic, Some(colors))
 }
+
+/// Under layers.
+#[allow(clippy::allow_attributes, dead_code, reason = "each test binary uses its part")]
+pub(crate) fn cast_layered(synthetic: &Synthetic, layers: &[&Synthetic], scene: &Scene) -> Image {
+    let layers: Vec<&dyn ReferenceVoxels> = layers.iter().map(|&layer| layer as _).collect();
+    reference::cast_layered(scene, synthetic, &layers)
+}

@@ -1,5 +1,5 @@
-//! Input of pictures: the blocks of a volume, and those of the volume that gives its colors if that is
-//! another one.
+//! Input of pictures: the blocks of a volume, those of the volume that gives its colors if that is another
+//! one, and those of layers.
 
 use std::sync::{Arc, RwLockReadGuard};
 
@@ -18,17 +18,18 @@ pub(crate) struct PictureBlocks<'a> {
     _picture_guards: Vec<RwLockReadGuard<'a, ()>>,
 }
 
-/// Volumes that a picture is drawn from: the one shown, and the one that gives the colors if that is another
-/// one.
+/// Volumes that a picture is drawn from: the one shown, the one that gives the colors if that is another one,
+/// and those of layers.
 #[derive(Clone)]
 pub(crate) struct Drawable {
     pub(crate) volume: Arc<Volume>,
     color_by: Option<Arc<Volume>>,
+    layers: Vec<Arc<Volume>>,
 }
 
 impl Drawable {
-    pub(crate) fn new(volume: Arc<Volume>, color_by: Option<Arc<Volume>>) -> Self {
-        Self { volume, color_by }
+    pub(crate) fn new(volume: Arc<Volume>, color_by: Option<Arc<Volume>>, layers: Vec<Arc<Volume>>) -> Self {
+        Self { volume, color_by, layers }
     }
 
     /// Draws a picture, or both pictures of a stereo pair one after the other. Blocks the thread.
@@ -103,14 +104,18 @@ impl Drawable {
     /// Takes the loaded blocks for a picture; later arrivals are used by the next picture.
     pub(crate) fn picture(&self) -> PictureBlocks<'_> {
         let mut all = vec![&self.volume];
-        all.extend(&self.color_by);
+        all.extend(self.color_by.iter().chain(&self.layers));
         // Locks are taken in the same order everywhere, which prevents deadlocks.
         all.sort_by_key(|volume| Arc::as_ptr(volume));
+        // Two layers may show the same volume.
+        all.dedup_by_key(|volume| Arc::as_ptr(volume));
         let guards = all.into_iter().map(|volume| volume.begin_picture()).collect();
         let blocks = match &self.color_by {
             None => self.volume.snapshot(),
             Some(color_by) => self.volume.snapshot().colored_by(&color_by.snapshot()),
         };
+        let layers: Vec<Snapshot> = self.layers.iter().map(|layer| layer.snapshot()).collect();
+        let blocks = blocks.with_layers(&layers);
         PictureBlocks { blocks, _picture_guards: guards }
     }
 }

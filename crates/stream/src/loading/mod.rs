@@ -1,5 +1,6 @@
 //! Loading of blocks from a source into the volumes that participants view.
 
+pub(crate) mod beside;
 pub(crate) mod drawable;
 pub(crate) mod feed;
 pub(crate) mod loader;

@@ -263,7 +263,7 @@ impl Volumes {
             volume.demands().by.insert(who, None);
             volume
         };
-        Ok(VolumeSubscription { who, volume, color_by: None, volumes: Arc::clone(self) })
+        Ok(VolumeSubscription { who, volume, color_by: None, layers: Vec::new(), volumes: Arc::clone(self) })
     }
 
     /// Returns the volumes that contain a block.
@@ -315,6 +315,8 @@ pub(crate) struct VolumeSubscription {
     pub(crate) volume: Arc<Volume>,
     /// Subscription to the volume that gives the colors, if that is another one.
     pub(crate) color_by: Option<Box<Self>>,
+    /// Subscriptions to the volumes of layers, in their order.
+    pub(crate) layers: Vec<Self>,
     volumes: Arc<Volumes>,
 }
 
@@ -324,10 +326,11 @@ impl VolumeSubscription {
         self.who
     }
 
-    /// Splits off the subscription to the volume that gives the colors.
+    /// Splits off the subscriptions to the volume that gives the colors and to those of layers.
     pub(crate) fn split(mut self) -> impl Iterator<Item = Self> {
         let color_by = self.color_by.take().map(|color_by| *color_by);
-        std::iter::once(self).chain(color_by)
+        let layers = std::mem::take(&mut self.layers);
+        std::iter::once(self).chain(color_by).chain(layers)
     }
 
     /// Returns the volumes that pictures are drawn from.
@@ -335,19 +338,24 @@ impl VolumeSubscription {
         Drawable::new(
             Arc::clone(&self.volume),
             self.color_by.as_ref().map(|color_by| Arc::clone(&color_by.volume)),
+            self.layers.iter().map(|layer| Arc::clone(&layer.volume)).collect(),
         )
     }
 
-    /// Sets the demands of this participant, also for the volume that gives the colors; returns requests for
-    /// the missing blocks. Blocks the thread.
+    /// Sets the demands of this participant, also for the volume that gives the colors and for those of layers;
+    /// returns requests for the missing blocks. Blocks the thread.
     pub(crate) fn set_demands(
         &self,
         demand: &Arc<Demand>,
         color_by_demand: Option<&Arc<Demand>>,
+        layer_demands: &[Arc<Demand>],
     ) -> Vec<BlockRequest> {
         let mut lacking = self.set_demand(demand);
         if let Some((color_by, demand)) = self.color_by.as_ref().zip(color_by_demand) {
             lacking.extend(color_by.set_demand(demand));
+        }
+        for (layer, demand) in self.layers.iter().zip(layer_demands) {
+            lacking.extend(layer.set_demand(demand));
         }
         lacking
     }
@@ -413,7 +421,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(20);
 
     fn alone(volume: &Arc<Volume>) -> Drawable {
-        Drawable::new(Arc::clone(volume), None)
+        Drawable::new(Arc::clone(volume), None, Vec::new())
     }
 
     #[test]

@@ -57,5 +57,5 @@ pub(crate) async fn load(
         let secs = LOAD_TIMEOUT.as_secs();
         Error::new(ErrorKind::TimedOut, format!("what lies there did not arrive within {secs} s"))
     })??;
-    Ok(Some((Drawable::new(volume, None), demand.wanted)))
+    Ok(Some((Drawable::new(volume, None, Vec::new()), demand.wanted)))
 }

@@ -4,16 +4,23 @@ use std::sync::Arc;
 
 use array::{ArrayInfo, Error, Result, Scalar};
 use futures::future::try_join_all;
-use render::{LightShares, Pick, PickTarget, Quality, Scene, VolumeView, stereo};
+use render::{
+    ArrayLayer, LightShares, Pick, PickTarget, Quality, Scene, VolumeView, stereo, volume_of_world,
+    voxel_of_world,
+};
 use serde::Serialize;
+use session::ParticipantId;
 
 use super::element::{AxisPosition, ElementValue, channel_name, positions};
 use super::gather::read_element;
 use super::nearby;
 use super::request::PickRequest;
 use super::subject::{DrawnVoxels, Subject};
+use crate::loading::drawable::Drawable;
 use crate::loading::regrid::StoredPlace;
+use crate::loading::volume::Volume;
 use crate::tasks::blocking;
+use crate::viewer::layers::{array_layer_of, layer_volumes_of};
 use crate::viewer::scene::{
     any_transfer, camera_for, color_by_volume_of, portion_of, slices_of, surfaces_of, transfer_of,
 };
@@ -59,6 +66,17 @@ pub struct PickedPlace {
     pub value: Option<PickedValue>,
     /// Value of the array that gives the colors, if that is another one.
     pub color_by: Option<PickedValue>,
+    /// Values of the layers that are shown, from the first to the last; those that do not reach the place are left out.
+    pub layers: Vec<PickedLayer>,
+}
+
+/// Value of a layer at a place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PickedLayer {
+    /// Index of the layer in the view.
+    pub layer: usize,
+    /// Value.
+    pub value: PickedValue,
 }
 
 /// Value of an array at a place.
@@ -144,6 +162,7 @@ fn scene_at(subject: &Subject, request: &PickRequest, [column, row]: [f64; 2]) -
         camera: camera_for(view, volume, size)?,
         transfer: transfer_of(view.transfer.as_ref().unwrap_or(&any_transfer()))?,
         color_by: None,
+        layers: Vec::new(),
         surfaces: surfaces_of(view),
         slices: slices_of(view, volume),
         wires: Arc::default(),
@@ -175,7 +194,10 @@ async fn find(
     let drawable = match shown.zip(wanted) {
         Some((volume, wanted)) => {
             scene.finest_level = wanted;
-            crate::loading::drawable::Drawable::new(volume, None)
+            let layers = loaded_layers(shared, subject, request.view.participant)?;
+            let (layers, volumes) = layers.into_iter().unzip();
+            scene.layers = layers;
+            Drawable::new(volume, None, volumes)
         }
         None => {
             let source = shared.source();
@@ -188,6 +210,22 @@ async fn find(
     blocking(move || drawable.pick(&scene, position)).await?
 }
 
+/// Returns the layers of a view whose blocks are loaded, with their volumes.
+fn loaded_layers(
+    shared: &SharedState,
+    subject: &Subject,
+    participant: Option<ParticipantId>,
+) -> Result<Vec<(ArrayLayer, Arc<Volume>)>> {
+    let mut loaded = Vec::new();
+    for layer in layer_volumes_of(&subject.view, &subject.volume, &subject.dataset)? {
+        let Some(volume) = shared.volumes.find(&layer.view) else { continue };
+        let Some(wanted) = volume.wanted_level(participant) else { continue };
+        let own = array_layer_of(&subject.view.layers[layer.layer], &volume.view, wanted)?;
+        loaded.push((own, volume));
+    }
+    Ok(loaded)
+}
+
 /// Describes a place, with the values there.
 async fn place(subject: &Subject, found: Option<Pick>) -> Result<PickedPlace> {
     let nothing = PickedPlace {
@@ -197,6 +235,7 @@ async fn place(subject: &Subject, found: Option<Pick>) -> Result<PickedPlace> {
         world_units: subject.dataset.array(subject.volume.key(0, [0; 3]).array)?.world_units.clone(),
         value: None,
         color_by: None,
+        layers: Vec::new(),
     };
     let Some(found) = found else { return Ok(nothing) };
     let Some(stored) = subject.stored(found.voxel) else { return Ok(nothing) };
@@ -211,17 +250,42 @@ async fn place(subject: &Subject, found: Option<Pick>) -> Result<PickedPlace> {
         Some(volume) => colors_at(subject, &volume, found.voxel).await?,
         None => None,
     };
+    let layers = layers_at(subject, found.world).await?;
     let has_number = subject.volume.meaning != array::Meaning::Colors;
     let drawn = found.drawn.filter(|_| has_number);
     let drawn = drawn.map(|drawn| DrawnNumber { level: drawn.level, value: drawn.value });
     let value = value_at(&subject.drawn, &stored, drawn).await?;
-    Ok(PickedPlace { hit, number, world: Some(found.world), value: Some(value), color_by, ..nothing })
+    Ok(PickedPlace { hit, number, world: Some(found.world), value: Some(value), color_by, layers, ..nothing })
 }
 
 async fn colors_at(subject: &Subject, volume: &VolumeView, voxel: [u64; 3]) -> Result<Option<PickedValue>> {
     let voxels = subject.voxels_of(volume);
     let Some(stored) = voxels.stored(volume, voxel) else { return Ok(None) };
     value_at(&voxels, &stored, None).await.map(Some)
+}
+
+/// Reads the values of the layers at a place in world space.
+async fn layers_at(subject: &Subject, world: [f64; 3]) -> Result<Vec<PickedLayer>> {
+    let mut found = Vec::new();
+    for layer in layer_volumes_of(&subject.view, &subject.volume, &subject.dataset)? {
+        if !reaches(&layer.view, world) {
+            continue;
+        }
+        let voxel = voxel_of_world(&layer.view, world);
+        let voxels = subject.voxels_of(&layer.view);
+        let Some(stored) = voxels.stored(&layer.view, voxel) else { continue };
+        let value = value_at(&voxels, &stored, None).await?;
+        found.push(PickedLayer { layer: layer.layer, value });
+    }
+    Ok(found)
+}
+
+/// Returns true if a place in world space lies in a voxel of a volume.
+fn reaches(volume: &VolumeView, world: [f64; 3]) -> bool {
+    let sides = volume.levels[0].shape;
+    let at = volume_of_world(volume, world);
+    // Sides are in the order z, y, x.
+    at.iter().zip(sides.iter().rev()).all(|(&at, &side)| (-0.5..side as f64 - 0.5).contains(&at))
 }
 
 /// Reads the values of a stored place; if they cannot be read, the value drawn remains.

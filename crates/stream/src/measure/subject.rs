@@ -8,7 +8,8 @@ use view::View;
 
 use super::request::ViewChoice;
 use crate::loading::regrid::{StoredChannels, StoredPlace, StoredPlaces};
-use crate::viewer::scene::{check, volume_of};
+use crate::viewer::check::check;
+use crate::viewer::scene::volume_of;
 use crate::viewer::shared::SharedState;
 
 /// Array that a request is about.

@@ -3,6 +3,7 @@
 //! It asks `pace.rs` when to draw, `view_plan.rs` for the blocks of a view, and draws on blocking threads.
 //! Errors become messages to the participant; the loop continues.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ use crate::ranks::launcher::{BlockStatus, Launcher, RankPicture, scene_for};
 use crate::tasks::{CancelOnDrop, blocking, sleep_until};
 use crate::viewer::fidelity::PictureFacts;
 use crate::viewer::grid_boxes::GridBoxes;
+use crate::viewer::layers::chosen_layers;
 use crate::viewer::pace::{FramePacer, FramePlan, PaceDecision, PaceInput};
 use crate::viewer::prefetch::{PREFETCH_DELAY, Prefetch};
 use crate::viewer::scene::{image_size, shared_camera};
@@ -51,6 +53,7 @@ pub(crate) async fn run(shared: Arc<SharedState>, who: ParticipantId, viewer: Ar
         refused: None,
         chosen: None,
         chosen_range: None,
+        chosen_layers: BTreeMap::new(),
         turn: None,
         shown: None,
         sent_fidelity: None,
@@ -89,8 +92,8 @@ struct Encoders {
 }
 
 /// Field of a view that this loop chose.
-struct ChosenValue<T> {
-    value: T,
+pub(crate) struct ChosenValue<T> {
+    pub(crate) value: T,
     /// Number of voxels of level 0 that the value is based on.
     voxels: f64,
 }
@@ -99,7 +102,7 @@ impl<T: PartialEq> ChosenValue<T> {
     /// Returns a better value than the one that a view has `now`; `None` if that one was not chosen here, or
     /// if no better one is known. Corrections visibly change the picture, so each must be based on many more
     /// voxels than the last.
-    fn better(
+    pub(crate) fn better(
         known: Option<&Self>,
         now: Option<&T>,
         sensible: impl FnOnce() -> Option<(f64, T)>,
@@ -130,6 +133,8 @@ struct FrameLoop {
     chosen: Option<ChosenValue<Transfer>>,
     /// Range of the colors by another array.
     chosen_range: Option<ChosenValue<[f64; 2]>>,
+    /// Transfer functions of layers, by the names of their arrays.
+    chosen_layers: BTreeMap<String, ChosenValue<Transfer>>,
     /// Permit to draw.
     turn: Option<OwnedSemaphorePermit>,
     /// Fidelity of the last picture of this view plan.
@@ -368,6 +373,9 @@ impl FrameLoop {
             if filled != *by {
                 fields.extend(field("color_by", &filled)?);
             }
+        }
+        if let Some(layers) = chosen_layers(&mut self.chosen_layers, &request.view, view_plan, is_settled) {
+            fields.extend(field("layers", &layers)?);
         }
         Ok((!fields.is_empty()).then_some(fields))
     }

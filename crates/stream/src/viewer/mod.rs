@@ -1,8 +1,10 @@
 //! Viewers: their requests, the pacing and drawing of their pictures, and what is reported about these.
 
+pub(crate) mod check;
 pub(crate) mod fidelity;
 pub(crate) mod frame_loop;
 pub(crate) mod grid_boxes;
+pub(crate) mod layers;
 pub(crate) mod outbox;
 pub(crate) mod pace;
 pub(crate) mod prefetch;

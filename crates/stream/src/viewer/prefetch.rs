@@ -17,8 +17,9 @@ use tokio::task::JoinSet;
 use view::View;
 
 use crate::tasks::blocking;
+use crate::viewer::layers::{layer_portion, layer_volumes_of};
 use crate::viewer::scene::{camera_of, color_by_volume_of, portion_of, shared_camera, volume_of};
-use crate::viewer::view_plan::{ViewPlan, level_in, picture_demand};
+use crate::viewer::view_plan::{ViewPlan, layer_level, level_in, picture_demand};
 
 /// Time that all blocks must have been loaded before a prefetch starts.
 pub(crate) const PREFETCH_DELAY: Duration = Duration::from_millis(50);
@@ -46,8 +47,9 @@ impl Prefetch {
     ) -> Self {
         let views = likely_views(before, &view_plan.view, &dataset).unwrap_or_default();
         let color_by = view_plan.color_by.iter().flat_map(|color_by| &color_by.demand.blocks);
+        let layers = view_plan.layers.iter().flat_map(|layer| &layer.demand.blocks);
         let known: BTreeSet<BlockKey> =
-            view_plan.demand.blocks.iter().chain(color_by).map(|block| block.key).collect();
+            view_plan.demand.blocks.iter().chain(color_by).chain(layers).map(|block| block.key).collect();
         let (size, share_bytes) = (view_plan.size, view_plan.share_bytes);
         let mut fetching = JoinSet::new();
         fetching.spawn(async move {
@@ -106,7 +108,14 @@ fn blocks_of(
         let portion = portion_of(view, &volume);
         let color_by =
             color_by_volume_of(view, dataset)?.map(|color_by| (level_in(view, &volume, &color_by), color_by));
-        for (level, volume) in std::iter::once((view.level, volume)).chain(color_by) {
+        let layers = layer_volumes_of(view, &volume, dataset)?.into_iter().map(|layer| {
+            let portion = layer_portion(&portion, &volume, &layer.view);
+            (layer_level(view, &volume, &layer.view), layer.view, portion)
+        });
+        let layers: Vec<_> = layers.collect();
+        let own = std::iter::once((view.level, volume)).chain(color_by);
+        let own = own.map(|(level, volume)| (level, volume, portion.clone()));
+        for (level, volume, portion) in own.chain(layers) {
             let demand = picture_demand(view, &volume, (&camera, size), &portion, level, share_bytes)?;
             for key in demand.blocks.into_iter().map(|block| block.key).filter(|key| known.insert(*key)) {
                 let Some(left) = left_bytes.checked_sub(volume.pool_bytes(&key)) else { return Ok(blocks) };

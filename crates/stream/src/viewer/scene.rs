@@ -143,20 +143,6 @@ pub(crate) fn any_transfer() -> Transfer {
 }
 
 /// Returns the default transfer function for values of any meaning, for its colors.
-fn any_colors(meaning: Meaning) -> Transfer {
+pub(crate) fn any_colors(meaning: Meaning) -> Transfer {
     Transfer::sensible(&ValueSample::default(), meaning, [256; 3])
-}
-
-/// Checks that a view fits the data set and can be drawn.
-///
-/// # Errors
-/// `Invalid` and others for a view that does not fit the data set.
-pub(crate) fn check(view: &View, dataset: &Dataset) -> Result<()> {
-    let volume = volume_of(view, dataset)?;
-    camera_of(view, &volume)?;
-    Isosurface::check_of(&surfaces_of(view), &volume)?;
-    if let Some((by, color_by)) = view.color_by.as_ref().zip(color_by_volume_of(view, dataset)?) {
-        color_by_of(by, &color_by, color_by.levels[0].number).check_of(&volume, view.mode)?;
-    }
-    view.transfer.as_ref().map_or(Ok(()), |t| transfer_of(t).map(|_| ()))
 }

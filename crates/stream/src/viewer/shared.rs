@@ -23,9 +23,10 @@ use crate::loading::regrid::{Regridded, StoredPlaces};
 use crate::loading::volume::Volumes;
 use crate::painter::{DrawResources, Painter};
 use crate::ranks::launcher::Launcher;
+use crate::viewer::check::check;
 use crate::viewer::grid_boxes::{GridBoxCache, GridBoxes};
 use crate::viewer::outbox::OutgoingItem;
-use crate::viewer::scene::{camera_of, check, shared_camera, volume_of};
+use crate::viewer::scene::{camera_of, shared_camera, volume_of};
 use crate::viewer::together::{RoomUpdate, apply};
 use crate::viewer::viewer_state::ViewerState;
 

@@ -123,7 +123,7 @@ pub(crate) fn apply(
     note: ParticipantNote,
     dataset: &Dataset,
 ) -> Result<()> {
-    let check = |view: &view::View| crate::viewer::scene::check(view, dataset);
+    let check = |view: &view::View| crate::viewer::check::check(view, dataset);
     match note {
         ParticipantNote::Rename { name } => room.rename(from, &name),
         ParticipantNote::Follow { leader } => room.follow(from, leader),

@@ -13,6 +13,7 @@ use view::View;
 
 use crate::loading::feed::Feed;
 use crate::loading::volume::{VolumeSubscription, Volumes};
+use crate::viewer::layers::{array_layer_of, layer_data, layer_portion, layer_volumes_of};
 use crate::viewer::scene::{
     any_transfer, camera_for, color_by_of, color_by_volume_of, portion_of, size_of_eye, slices_of,
     surfaces_of, transfer_of, volume_of,
@@ -33,8 +34,17 @@ pub(crate) struct ViewPlan {
     pub(crate) demand: Arc<Demand>,
     /// Demand for the array that gives the colors, if that is another one.
     pub(crate) color_by: Option<ColorByDemand>,
+    /// Demands for the arrays of layers, in the order of their subscriptions.
+    pub(crate) layers: Vec<LayerDemand>,
     pub(crate) camera: Camera,
     pub(crate) portion: Portion,
+}
+
+/// Demand of a picture for the array of a layer.
+pub(crate) struct LayerDemand {
+    /// Index of the layer in the view.
+    pub(crate) layer: usize,
+    pub(crate) demand: Arc<Demand>,
 }
 
 /// Demand of a picture for the array that gives its colors.
@@ -111,7 +121,21 @@ impl ViewPlan {
         let mut subscription = subscribe(&volume)?;
         subscription.color_by =
             color_by_volume.as_ref().map(|color_by| subscribe(color_by).map(Box::new)).transpose()?;
+        // Several ranks draw no layers.
+        let layer_volumes = match demand_limit {
+            DemandLimit::Memory { hosts: 1 } => layer_volumes_of(&view, &volume, &dataset)?,
+            _ => Vec::new(),
+        };
+        subscription.layers =
+            layer_volumes.iter().map(|layer| subscribe(&layer.view)).collect::<Result<_>>()?;
         let share_bytes = volumes.divide_memory();
+        let layers = layer_volumes.iter().map(|layer| {
+            let portion = layer_portion(&portion, &volume, &layer.view);
+            let level = layer_level(&view, &volume, &layer.view);
+            let demand = picture_demand(&view, &layer.view, (&camera, size), &portion, level, share_bytes)?;
+            Ok(LayerDemand { layer: layer.layer, demand: Arc::new(demand) })
+        });
+        let layers = layers.collect::<Result<Vec<_>>>()?;
         let all_bytes = |hosts: usize| share_bytes.saturating_mul(hosts);
         let (level, most_bytes) = match demand_limit {
             DemandLimit::Memory { hosts } => (view.level, all_bytes(hosts)),
@@ -143,6 +167,7 @@ impl ViewPlan {
             subscription,
             demand,
             color_by,
+            layers,
             camera,
             portion,
         })
@@ -178,7 +203,8 @@ impl ViewPlan {
     /// Requests the missing blocks of its demand. Blocks the thread.
     pub(crate) fn request_blocks(&self, feed: &Feed, who: ParticipantId) {
         let color_by = self.color_by.as_ref().map(|color_by| &color_by.demand);
-        feed.request(who, || self.subscription.set_demands(&self.demand, color_by));
+        let layers: Vec<Arc<Demand>> = self.layers.iter().map(|layer| Arc::clone(&layer.demand)).collect();
+        feed.request(who, || self.subscription.set_demands(&self.demand, color_by, &layers));
     }
 
     /// Returns the levels chosen for the array shown and for the one that gives the colors.
@@ -199,8 +225,9 @@ impl ViewPlan {
 
     /// Returns the number of blocks demanded.
     pub(crate) fn blocks_total(&self) -> u64 {
-        (self.demand.blocks.len() + self.color_by.as_ref().map_or(0, |color_by| color_by.demand.blocks.len()))
-            as u64
+        let color_by = self.color_by.iter().map(|color_by| &color_by.demand);
+        let others = color_by.chain(self.layers.iter().map(|layer| &layer.demand));
+        others.chain([&self.demand]).map(|demand| demand.blocks.len() as u64).sum()
     }
 
     /// Returns the number of the array in the description.
@@ -221,11 +248,16 @@ impl ViewPlan {
     pub(crate) fn scene(&self, view: &View) -> Result<Scene> {
         let color_by = view.color_by.as_ref().zip(self.color_by_demand());
         let color_by = color_by.map(|(by, (volume, demand))| color_by_of(by, volume, demand.wanted));
+        let layers = self.layers.iter().zip(&self.subscription.layers).map(|(layer, subscription)| {
+            let own = view.layers.get(layer.layer).unwrap_or(&self.view.layers[layer.layer]);
+            array_layer_of(own, &subscription.volume.view, layer.demand.wanted)
+        });
         Ok(Scene {
             view: Arc::clone(&self.subscription.volume.view),
             camera: self.camera,
             transfer: transfer_of(view.transfer.as_ref().unwrap_or(&any_transfer()))?,
             color_by,
+            layers: layers.collect::<Result<_>>()?,
             surfaces: surfaces_of(view),
             slices: slices_of(view, &self.subscription.volume.view),
             wires: Arc::default(),
@@ -247,6 +279,7 @@ impl ViewPlan {
             && (&old.array, old.time, &old.at, old.level) == (&view.array, view.time, &view.at, view.level)
             && (&old.camera, old.stereo) == (&view.camera, view.stereo)
             && color_by_position(old) == color_by_position(view)
+            && layer_data(old) == layer_data(view)
             && self.portion == portion_of(view, &self.subscription.volume.view)
     }
 }
@@ -266,6 +299,16 @@ pub(crate) fn level_in(view: &View, own: &VolumeView, color_by: &VolumeView) -> 
             && level.origin.is_quick_look() == asked.origin.is_quick_look()
     };
     color_by.levels.iter().find(is_alike).map(|level| level.number)
+}
+
+/// Returns the level of the array of a layer with the resolution of the level that a view requests: the
+/// coarsest with voxels no larger than those; `None` if the view requests none.
+pub(crate) fn layer_level(view: &View, own: &VolumeView, layer: &VolumeView) -> Option<u8> {
+    let asked = own.levels.iter().position(|level| Some(level.number) == view.level)?;
+    let size = own.spacing_world(asked) * (1.0 + 1e-6);
+    let mut fine = (0..layer.levels.len()).filter(|&index| layer.spacing_world(index) <= size);
+    let chosen = fine.next_back().unwrap_or(0);
+    layer.levels.get(chosen).map(|level| level.number)
 }
 
 /// Returns the blocks that a picture of a view needs, or both pictures of a stereo pair.

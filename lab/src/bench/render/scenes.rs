@@ -75,6 +75,7 @@ pub(super) fn scene(
         wires: Default::default(),
         mode: Mode::Composite,
         color_by: None,
+        layers: Vec::new(),
         is_lit: false,
         light: LightShares::default(),
         size,

@@ -1,7 +1,7 @@
 //! What a position in a picture shows: the answer of `pick`, read from JSON.
 
 import { isArray, isCount, isFinite, isObject, scalarOr, textOr, type Json } from "../../json.ts";
-import type { Vec3 } from "../../view/schema.ts";
+import { MAX_LAYERS, type Vec3 } from "../../view/schema.ts";
 
 export type Hit = "nothing" | "volume" | "extreme" | "surface" | "slice" | "image";
 const HITS: readonly Hit[] = ["nothing", "volume", "extreme", "surface", "slice", "image"];
@@ -56,6 +56,13 @@ export interface PickedPlace {
   readonly worldUnits: string;
   readonly value: PickedValue | null;
   readonly colorBy: PickedValue | null;
+  /** Values of the layers that reach the place, from the first to the last. */
+  readonly layers: readonly { readonly layer: number; readonly value: PickedValue }[];
+}
+
+/** All values of a place: of the array, of the one that gives the colors, of layers. */
+export function placeValues({ value, colorBy, layers }: PickedPlace): PickedValue[] {
+  return [value, colorBy, ...layers.map((layer) => layer.value)].filter((own) => own !== null);
 }
 
 /** Reads the answer of `pick`. Throws an `Error` that names what is wrong. */
@@ -75,7 +82,17 @@ function parsePlace(place: Json): PickedPlace {
     worldUnits: textOr(place.world_units, ""),
     value: parseValue(place.value),
     colorBy: parseValue(place.color_by),
+    layers: parseLayers(place.layers),
   };
+}
+
+function parseLayers(value: Json | undefined): PickedPlace["layers"] {
+  if (!isArray(value)) return [];
+  return value.slice(0, MAX_LAYERS).flatMap((own) => {
+    if (!isObject(own) || !isCount(own.layer)) return [];
+    const read = parseValue(own.value);
+    return read ? [{ layer: own.layer, value: read }] : [];
+  });
 }
 
 /** Reads a point of world space; null if it is none. */

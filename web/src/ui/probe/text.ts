@@ -2,7 +2,13 @@
 
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import type { Measured, MeasuredValues, Profile, Region, Series } from "./measured.ts";
-import type { AxisPosition, PickedElement, PickedPlace, PickedValue } from "./place.ts";
+import {
+  placeValues,
+  type AxisPosition,
+  type PickedElement,
+  type PickedPlace,
+  type PickedValue,
+} from "./place.ts";
 
 /** Pinned place with its number. */
 export interface NumberedPlace {
@@ -60,10 +66,9 @@ export function hitText(place: PickedPlace): string {
 
 /** Lines of the readout: the value first. */
 export function placeLines(place: PickedPlace): string[] {
-  const { value, colorBy } = place;
+  const { value } = place;
   if (!value) return [hitText(place)];
-  const lines = [`${value.array}: ${valueText(value)}`];
-  if (colorBy) lines.push(`${colorBy.array}: ${valueText(colorBy)}`);
+  const lines = placeValues(place).map((own) => `${own.array}: ${valueText(own)}`);
   lines.push(value.axes.map(axisText).join("   "));
   if (value.coordinates.length > 0)
     lines.push(
@@ -107,24 +112,17 @@ export function pinsCsv(pins: readonly NumberedPlace[]): string {
     [...head, "stored", "decoded", "units", "missing", "label", "x world", "y world", "z world", "hit"],
   ];
   for (const { id, place } of pins) {
-    for (const value of [place.value, place.colorBy]) {
-      for (const element of value?.elements ?? []) {
+    for (const value of placeValues(place)) {
+      for (const element of value.elements) {
         const positions = names.flatMap((name) => {
-          const at = value?.axes.findIndex((axis) => axis.name === name) ?? -1;
-          const axis = value?.axes[at];
+          const at = value.axes.findIndex((axis) => axis.name === name);
+          const axis = value.axes[at];
           return axis ? [element.index[at] ?? axis.index, axis.text ?? axis.coordinate] : [null, null];
         });
         const { stored, decoded, text, missing, label } = element;
         const known = decoded === null ? null : text;
-        const tail = [
-          stored,
-          known,
-          value?.units ?? "",
-          missing,
-          label,
-          ...(place.world ?? [null, null, null]),
-        ];
-        rows.push([id, value?.array ?? "", element.channel, ...positions, ...tail, place.hit]);
+        const tail = [stored, known, value.units, missing, label, ...(place.world ?? [null, null, null])];
+        rows.push([id, value.array, element.channel, ...positions, ...tail, place.hit]);
       }
     }
   }
@@ -209,10 +207,8 @@ export function pythonArray(url: string, array: string): string {
 
 /** The Python line for a pinned value: the stored element, or a list of those of all channels. */
 export function pinPython(url: string, place: PickedPlace): string {
-  const lines = [place.value, place.colorBy].flatMap((value) =>
-    (value?.elements ?? []).map(
-      (element) => `${pythonArray(url, value?.array ?? "")}[${element.index.join(", ")}]`,
-    ),
+  const lines = placeValues(place).flatMap((value) =>
+    value.elements.map((element) => `${pythonArray(url, value.array)}[${element.index.join(", ")}]`),
   );
   return lines.join("\n");
 }

@@ -11,6 +11,7 @@ use crate::blocks::BlockTable;
 use crate::blocks::snapshot::{Snapshot, each_blocks};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
+use crate::cpu::layers::StepLayers;
 use crate::cpu::packet::rays::UniformRegion;
 use crate::cpu::samples::corners::VoxelGrid;
 use crate::cpu::samples::lookup::PlaceValues;
@@ -75,6 +76,7 @@ impl<'a, T: Voxel> ArrayColors<'a, T> {
             nearest: !self.context.scene.view.meaning.is_continuous(),
             metric: None,
             color_by: None,
+            layers: StepLayers::NONE,
         }
     }
 
@@ -190,7 +192,7 @@ impl<T: Voxel> SimdJob for ColorsInBlock<'_, '_, T> {
 
 /// Returns the colors of places in the table; transparent where they are NaN.
 #[inline(always)]
-fn of_places<S: Simd>(simd: S, places: S::F, table: &TransferTable) -> [[f32; LANES]; 4] {
+pub(crate) fn of_places<S: Simd>(simd: S, places: S::F, table: &TransferTable) -> [[f32; LANES]; 4] {
     let entries = &table.parts[0];
     let entry = entries.at(simd, places);
     // All are opaque.
@@ -205,7 +207,7 @@ fn of_places<S: Simd>(simd: S, places: S::F, table: &TransferTable) -> [[f32; LA
 
 /// Returns the colors of labels; transparent where their places are NaN.
 #[inline(never)]
-fn of_labels<T>(values: &PlaceValues, shading: &Shading<'_, T>) -> [[f32; LANES]; 4] {
+pub(crate) fn of_labels<T>(values: &PlaceValues, shading: &Shading<'_, T>) -> [[f32; LANES]; 4] {
     let mut found = [[0.0; LANES]; 4];
     for lane in (0..LANES).filter(|&lane| !values.places[lane].is_nan()) {
         let color = shading.table.label_entry(values.places[lane], values.labels[lane]);

@@ -72,7 +72,7 @@ impl<T: Voxel> CastContext<'_, T> {
                 SpanMode::Strided(log2) => {
                     let Some(block_rays) = self.block_rays(simd, rays, spans, slot, log2) else { continue };
                     let block = self.blocks.resident(slot);
-                    let shading = &shadings[log2];
+                    let shading = &Shading { layers: self.layers_in(slot, log2), ..shadings[log2] };
                     let stride = f64::from(1u32 << log2);
                     let inside =
                         layers.as_deref_mut().map(|layers| CurrentSlab::new(layers, block_rays.base, stride));
@@ -222,6 +222,7 @@ impl<T: Voxel> CastContext<'_, T> {
         let mut rgba = accumulated.store(simd);
         let mut before = simd.store(accumulated.before);
         let mut slopes = each_axis!(a => simd.store(accumulated.slope[a]));
+        let layers = self.layers_in(slot, 0);
         for lane in 0..LANES {
             let mut color = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
             let mut sample = spans.from[lane];
@@ -237,6 +238,10 @@ impl<T: Voxel> CastContext<'_, T> {
                     let cosine = metric.cosine(&self.lamp, slope, direction);
                     entry = self.scene.light.lit(entry, cosine as f32);
                     (0..3).for_each(|axis| slopes[axis][lane] = own[axis]);
+                }
+                if !layers.is_empty() {
+                    color += self.layers_at(&layers, at) * (1.0 - color.w);
+                    entry = if layers.are_alone { Vec4::ZERO } else { entry };
                 }
                 color += entry * (1.0 - color.w);
                 before[lane] = place;

@@ -16,6 +16,8 @@ use crate::cpu::color_by::ColorBlock;
 use crate::cpu::empty_space::sampling_rate::{BENT, DOUBLE, SamplingRates};
 use crate::cpu::empty_space::skip_ahead::{CellLookup, LookAhead, RUN};
 use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
+use crate::cpu::layers::NearBlocks;
+use crate::cpu::layers::add::AddLayers;
 use crate::cpu::samples::accumulated::{Accumulated, Add, Leg};
 use crate::cpu::samples::corners::VoxelGrid;
 use crate::cpu::samples::sample::{PacketSamples, TakeSamples};
@@ -44,7 +46,7 @@ enum SamplingKind {
     /// Trilinear among the present voxels, their weights scaled up to one; missing if less than half of the
     /// weight is present.
     Present,
-    /// Trilinear, with or without missing voxels, lit or not, in the colors of another array.
+    /// Trilinear, with or without missing voxels, lit or not, in the colors of another array or under layers.
     Recolored,
     /// The nearest voxel: labels are not interpolated. Each sample is drawn without its neighbors.
     Nearest,
@@ -54,7 +56,7 @@ impl SamplingKind {
     fn of<T>(shading: &Shading<'_, T>, has_missing: bool) -> Self {
         match (shading.nearest, has_missing, &shading.metric) {
             (true, _, _) => Self::Nearest,
-            _ if shading.color_by.is_some() => Self::Recolored,
+            _ if shading.color_by.is_some() || !shading.layers.is_empty() => Self::Recolored,
             (_, true, _) => Self::Present,
             (_, _, Some(_)) => Self::Lit,
             _ => Self::Linear,
@@ -82,8 +84,9 @@ impl<S: Simd, T: Voxel> SimdStep<S> for March<'_, '_, S, T> {
         let Self { block, plan, block_rays, shading, accumulated, mut inside } = self;
         let grid = VoxelGrid::new(block);
         let sampling = SamplingKind::of(shading, grid.has_missing);
-        let near = Cell::new(None);
-        let samples = BlockSamples { grid, block_rays, shading, sampling, near: &near };
+        let (near, near_layers) = (Cell::new(None), NearBlocks::default());
+        let near_layers = &near_layers;
+        let samples = BlockSamples { grid, block_rays, shading, sampling, near: &near, near_layers };
         let lookup = CellLookup::new(simd, block, block_rays);
         let opaque = simd.splat(shading.opaque);
         // A local copy, so that it stays in registers.
@@ -192,6 +195,8 @@ struct BlockSamples<'a, S: Simd, T> {
     sampling: SamplingKind,
     /// Block of the last color lookup, if another array gives the colors.
     near: &'a Cell<Option<ColorBlock>>,
+    /// Blocks of the last lookups in layers.
+    near_layers: &'a NearBlocks,
 }
 
 impl<S: Simd, T: Voxel> BlockSamples<'_, S, T> {
@@ -232,6 +237,14 @@ impl<S: Simd, T: Voxel> BlockSamples<'_, S, T> {
         };
         let step_colors = step_colors.as_ref();
         simd.call(Add { accumulated, table, metric, direction, found, seen, bent, step_colors })
+    }
+
+    /// Adds the layers in the middle of the intervals from the previous samples to the given ones.
+    #[inline(always)]
+    fn add_layers(&self, simd: S, number: S::F, seen: S::M, accumulated: Accumulated<S>) -> Accumulated<S> {
+        let (layers, near, map) = (self.shading.layers, self.near_layers, self.block_rays.map);
+        let at = self.block_rays.at(simd, simd.sub(number, simd.splat(0.5)));
+        simd.call(AddLayers { layers, near, at, map, seen, accumulated })
     }
 
     /// Draws the intervals from the last visible samples to the first of the hidden samples from `from` to
@@ -381,7 +394,8 @@ impl<S: Simd, T: Voxel> SimdStep<S> for Lit<'_, S, T> {
     }
 }
 
-/// Draws samples among voxels of which some are missing, or in the colors of another array; lit or not.
+/// Draws samples among voxels of which some are missing, in the colors of another array, or under layers; lit
+/// or not.
 struct Present<'a, S: Simd, T>(SampleRun<'a, S, T>);
 
 impl<S: Simd, T: Voxel> SimdStep<S> for Present<'_, S, T> {
@@ -396,6 +410,13 @@ impl<S: Simd, T: Voxel> SimdStep<S> for Present<'_, S, T> {
             let number = simd.splat(number as f32);
             let own = block_rays.has(simd, number);
             let seen = simd.and(own, simd.lt(state.rgba[3], opaque));
+            let layers = &samples.shading.layers;
+            if !layers.is_empty() {
+                state = samples.add_layers(simd, number, seen, state);
+                if layers.are_alone {
+                    continue;
+                }
+            }
             let found = samples.find(simd, &block_rays.at(simd, number));
             state = samples.add(simd, number, found, seen, bent, state);
             state.remember(simd, own, &found);
@@ -418,6 +439,9 @@ impl<S: Simd, T: Voxel> SimdStep<S> for Labels<'_, S, T> {
         for number in from..end {
             let number = simd.splat(number as f32);
             let seen = simd.and(block_rays.has(simd, number), simd.lt(state.rgba[3], opaque));
+            if !shading.layers.is_empty() {
+                state = samples.add_layers(simd, number, seen, state);
+            }
             let labels = grid.nearest(simd, &block_rays.at(simd, number));
             let [r, g, b, a] = label_colors(&labels, shading);
             let mut colors = [simd.load(&r), simd.load(&g), simd.load(&b), simd.load(&a)];

@@ -251,6 +251,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
             self.find(simd, &next.at, edges, &mut next.place);
         }
         if draws {
+            self.stretch_layers(simd, [&progress.at, &next.at], own);
             self.stretch(simd, [&progress.place, &next.place], [&progress.at, &next.at], own, &next.cosine);
         }
         let colors =
@@ -279,6 +280,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         }
         if drawn != 0 {
             self.find(simd, &behind, drawn, &mut before);
+            self.stretch_layers(simd, [&progress.at, &behind], drawn);
             self.stretch(simd, [&progress.place, &before], [&progress.at, &behind], drawn, &progress.cosine);
         }
         let mut passed = [0.0; LANES];
@@ -307,6 +309,32 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         *places = values.places;
     }
 
+    /// Draws the layers in intervals of the `wanted` rays between positions in steps, before what the
+    /// intervals show themselves.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a part of one step")]
+    fn stretch_layers(&mut self, simd: S, [begin, end]: [&LaneValues; 2], wanted: u32) {
+        if self.context.layered.is_empty() {
+            return;
+        }
+        let (mut at, mut lengths, mut seen) = ([DVec3::ZERO; LANES], [0.0f32; LANES], 0);
+        for lane in (0..LANES).filter(|lane| wanted >> lane & 1 != 0 && end[*lane] > begin[*lane]) {
+            at[lane] = self.rays.at(lane, f64::midpoint(begin[lane], end[lane]));
+            lengths[lane] = (end[lane] - begin[lane]) as f32;
+            seen |= 1 << lane;
+        }
+        if seen == 0 {
+            return;
+        }
+        for layer in self.context.layers.iter().rev() {
+            let [r, g, b, a] = layer.step_colors(&at, seen, 0);
+            let colors = [simd.load(&r), simd.load(&g), simd.load(&b), simd.load(&a)];
+            let ratio = simd.load(&corrected_ratios(&a, &lengths));
+            let through = simd.sub(simd.splat(1.0), self.accumulated.rgba[3]);
+            self.accumulated.blend(simd, &colors, simd.mul(through, ratio));
+        }
+    }
+
     /// Draws intervals of the `wanted` rays along which the place in the table is linear, between positions
     /// in steps; nothing if an end is missing. Their light is that at the surface.
     #[inline(always)]
@@ -319,6 +347,9 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         wanted: u32,
         cosines: &[f32; LANES],
     ) {
+        if self.context.layers_are_alone {
+            return;
+        }
         let table: &TransferTable = self.shading.table;
         let (mut start, mut seen, mut lengths) = (*to, [0.0; LANES], [0.0; LANES]);
         for lane in 0..LANES {

@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use crate::blocks::voxel::MissingValues;
 use crate::cpu::color_by::{ColorBlock, ColorLookup, LocalMap, StepColors};
+use crate::cpu::layers::StepLayers;
 use crate::cpu::table::TransferTable;
 use crate::scene::light::Metric;
 use crate::simd::{Simd, each_axis};
@@ -21,6 +22,8 @@ pub(crate) struct Shading<'a, T> {
     pub(crate) metric: Option<Metric>,
     /// Source of the colors, if another array gives them; `None` if the table does.
     pub(crate) color_by: Option<&'a dyn ColorLookup>,
+    /// Layers over the samples.
+    pub(crate) layers: StepLayers<'a>,
 }
 
 /// Sixteen rays in a block's voxels: sample `i` of each at `start + i * step`, its own from `first` to `end`.

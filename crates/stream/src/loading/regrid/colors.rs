@@ -56,7 +56,8 @@ enum Strength {
 impl Strength {
     /// Returns the strength of an array without alpha.
     fn of(array: &ArrayInfo) -> Self {
-        if view::shows_all_layers(array) { Self::Full } else { Self::Brightness }
+        // In a stack of few layers, too, opaque darkness would hide everything behind it.
+        if view::thick_sides(array) < 3 { Self::Full } else { Self::Brightness }
     }
 }
 
@@ -488,6 +489,18 @@ mod tests {
         let dataset = image("|u1", &[Z, Y, X, Channel], &[20, 20, 20, 3], &[20, 20, 20, 3]);
         let (_, packed) = colors(dataset, [[9, 8, 7], [90, 80, 7]].concat().repeat(4000)).await.unwrap();
         assert_eq!(packed[..2], [[0, 9, 8, 7], [90, 90, 80, 7]]);
+    }
+
+    #[tokio::test]
+    async fn dark_voxels_of_a_stack_of_few_layers_are_transparent() {
+        use AxisKind::{Channel, X, Y, Z};
+        let mut dataset = image("<u2", &[Channel, Z, Y, X], &[2, 3, 2, 64], &[1, 3, 2, 64]);
+        let channel = |color: &str| json!({"color": color, "window": {"start": 0, "end": 1000}});
+        let omero = json!({"channels": [channel("00FF00"), channel("FF00FF")]});
+        dataset.arrays[0].attributes.insert("omero".into(), Attribute::Json(omero));
+        let values = (0..2 * 3 * 2 * 64u32).map(|i| if i % 64 == 5 { 1000u16 } else { 10 });
+        let (_, packed) = colors(dataset, values.flat_map(u16::to_le_bytes).collect()).await.unwrap();
+        assert_eq!((packed[0][0], packed[5]), (0, [255; 4]), "background, and both channels added");
     }
 
     #[tokio::test]

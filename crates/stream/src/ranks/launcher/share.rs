@@ -62,7 +62,7 @@ impl ShareDemand {
     /// Requests the missing blocks. Blocks the thread.
     pub(crate) fn request_blocks(self, shared: &SharedState, who: ParticipantId, view_plan: &ViewPlan) {
         let (own, color_by) = (Arc::new(self.own), self.color_by.map(Arc::new));
-        shared.feed.request(who, || view_plan.subscription.set_demands(&own, color_by.as_ref()));
+        shared.feed.request(who, || view_plan.subscription.set_demands(&own, color_by.as_ref(), &[]));
     }
 }
 

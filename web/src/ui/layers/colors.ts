@@ -1,0 +1,69 @@
+//! Colors of one layer: color map and the editor of the view's transfer function, for that of the layer.
+
+import type { Actions, Component, State } from "../../app/state.ts";
+import { findArray } from "../../dataset/dataset.ts";
+import type { Layer } from "../../view/schema.ts";
+import { el, setOptions, setText } from "../dom.ts";
+import { transferEditor } from "../transfer/editor.ts";
+
+export interface LayerColors {
+  readonly element: HTMLElement;
+  update(state: State, layer: Layer): void;
+}
+
+/** `set` changes the layer that is shown last. */
+export function layerColors(
+  actions: Actions,
+  set: (fields: Partial<Layer>, isMoving: boolean) => void,
+): LayerColors {
+  let layer: Layer | null = null;
+  const own: Actions = {
+    ...actions,
+    rest: actions.rest,
+    change: ({ transfer }, isMoving = false) => {
+      if (transfer) set({ transfer }, isMoving);
+    },
+    edit: (how, isMoving = false) => {
+      if (layer?.transfer) set({ transfer: how(layer.transfer) }, isMoving);
+    },
+  };
+  const editor: Component = transferEditor(own);
+  // The page has one element with this id: that of the view's own editor.
+  editor.element.querySelector("#values-note")?.removeAttribute("id");
+  const map = el("select", { "aria-label": "Color map of the layer" });
+  map.addEventListener("change", () => {
+    own.edit((now) => ({ ...now, map: map.value, reversed: false }));
+  });
+  const hint = el("p", { class: "hint" });
+  const parts = el(
+    "div",
+    {},
+    el("label", {}, "Color map", el("span", { class: "select" }, map)),
+    editor.element,
+  );
+  const element = el("div", { class: "layer-colors" }, hint, parts);
+  const update: LayerColors["update"] = (state, next) => {
+    layer = next;
+    const transfer = next.transfer ?? null;
+    const array = next.array !== undefined && state.dataset ? findArray(state.dataset, next.array) : null;
+    const isLabels = next.labels !== undefined || array?.meaning === "labels";
+    parts.hidden = transfer === null || isLabels;
+    hint.hidden = !parts.hidden;
+    setText(hint, hintOf(next, isLabels));
+    if (transfer === null || isLabels) return;
+    const names = [...new Set([...state.colormaps.keys(), transfer.map])];
+    setOptions(
+      map,
+      names.map((name) => ({ value: name, label: name })),
+      transfer.map,
+    );
+    // Statistics are those of the view's own array.
+    editor.update({ ...state, array, stats: null, view: { ...state.view, transfer, color_by: null } });
+  };
+  return { element, update };
+}
+
+function hintOf(layer: Layer, isLabels: boolean): string {
+  if (isLabels) return "Each label has a color of its own.";
+  return layer.geometry === undefined ? "The colors appear when the first values arrive." : "";
+}

@@ -1,0 +1,111 @@
+//! One row of the list of layers: eye, name, opacity, order, removal.
+
+import { LAYER_FACES, LAYER_LABELS, type Layer } from "../../view/schema.ts";
+import { el, iconButton, setIcon, setOptions, setText } from "../dom.ts";
+import { isVisible, layerTitle, opacityOf } from "./edit.ts";
+
+export interface RowActions {
+  readonly set: (fields: Partial<Layer>, isMoving?: boolean) => void;
+  readonly move: (by: 1 | -1) => void;
+  readonly remove: () => void;
+  readonly rest: () => void;
+  /** Shows or hides the colors of the layer. */
+  readonly choose: () => void;
+}
+
+export interface Row {
+  readonly element: HTMLElement;
+  update(
+    layer: Layer,
+    place: { isFirst: boolean; isLast: boolean; isChosen: boolean; isLabels: boolean },
+  ): void;
+}
+
+/** What a select offers; the first stands for the absence of a member. */
+const LABEL_STYLES: Readonly<Record<string, string>> = { filled: "Filled", outlined: "Outlined" };
+const FACE_STYLES: Readonly<Record<string, string>> = {
+  solid: "Solid",
+  wireframe: "Wireframe",
+  points: "Points",
+};
+
+export function layerRow(actions: RowActions): Row {
+  const eye = iconButton("eye", "Hide", "", () => {
+    actions.set({ visible: eye.getAttribute("aria-pressed") !== "true" });
+  });
+  const name = el("button", { type: "button", class: "layer-name" });
+  name.addEventListener("click", actions.choose);
+  const opacity = el("input", { type: "range", min: "0", max: "1", step: "0.01" });
+  opacity.addEventListener("input", () => {
+    actions.set({ opacity: Number(opacity.value) }, true);
+  });
+  opacity.addEventListener("change", actions.rest);
+  const style = el("select");
+  let isGeometry = false;
+  style.addEventListener("change", () => {
+    const { value } = style;
+    if (isGeometry) actions.set({ drawn: LAYER_FACES.find((known) => known === value) ?? "solid" });
+    else actions.set({ labels: LAYER_LABELS.find((known) => known === value) ?? "filled" });
+  });
+  const color = el("input", { type: "color" });
+  color.addEventListener("input", () => {
+    const part = (at: number) => Number.parseInt(color.value.slice(at, at + 2), 16);
+    actions.set({ color: [part(1), part(3), part(5)] }, true);
+  });
+  color.addEventListener("change", actions.rest);
+  const up = iconButton("up", "Move up", "", () => {
+    actions.move(1);
+  });
+  const down = iconButton("down", "Move down", "", () => {
+    actions.move(-1);
+  });
+  const remove = iconButton("close", "Remove", "", actions.remove);
+  const styleBox = el("span", { class: "select" }, style);
+  const element = el(
+    "li",
+    { class: "layer" },
+    el("div", { class: "layer-head" }, eye, name, up, down, remove),
+    el("div", { class: "layer-tools" }, opacity, styleBox, color),
+  );
+  const update: Row["update"] = (layer, { isFirst, isLast, isChosen, isLabels }) => {
+    const title = layerTitle(layer);
+    const isShown = isVisible(layer);
+    isGeometry = layer.geometry !== undefined;
+    setText(name, title);
+    name.setAttribute("aria-expanded", String(isChosen));
+    name.title = `Colors of ${title}`;
+    named(eye, isShown ? `Hide ${title}` : `Show ${title}`);
+    eye.setAttribute("aria-pressed", String(isShown));
+    setIcon(eye, isShown ? "eye" : "hidden");
+    named(up, `Move ${title} up`);
+    named(down, `Move ${title} down`);
+    named(remove, `Remove ${title}`);
+    up.disabled = isLast;
+    down.disabled = isFirst;
+    opacity.setAttribute("aria-label", `Opacity of ${title}`);
+    const percent = `${Math.round(100 * opacityOf(layer))} %`;
+    opacity.setAttribute("aria-valuetext", percent);
+    opacity.title = `Opacity ${percent}`;
+    if (document.activeElement !== opacity) opacity.value = String(opacityOf(layer));
+    element.classList.toggle("is-hidden", !isShown);
+    styleBox.hidden = !isGeometry && !isLabels;
+    color.hidden = !isGeometry;
+    style.setAttribute("aria-label", isGeometry ? `Faces of ${title}` : `Labels of ${title}`);
+    const styles = isGeometry ? FACE_STYLES : LABEL_STYLES;
+    const chosen = isGeometry ? (layer.drawn ?? "solid") : (layer.labels ?? "filled");
+    setOptions(
+      style,
+      Object.entries(styles).map(([value, label]) => ({ value, label })),
+      chosen,
+    );
+    color.setAttribute("aria-label", `Color of ${title}`);
+    if (layer.color && document.activeElement !== color)
+      color.value = `#${layer.color.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+  };
+  return { element, update };
+}
+
+function named(button: HTMLElement, label: string): void {
+  button.setAttribute("aria-label", label);
+  button.title = label;
+}
