@@ -34,6 +34,10 @@ class ViewOptions(TypedDict, total=False):
     slices: Mapping[str, float | str] | Sequence[str | Mapping[str, Any]] | None
     """Slices across the axes of the volume. Such as `{"z": 40, "lat": "50%"}`; axes may be named as in the
     file."""
+    layers: Array | str | Mapping[str, Any] | Sequence[Array | str | Mapping[str, Any]] | None
+    """Layers over the array, drawn in this order: other arrays, also of other resolution and position in the
+    same space, and geometry. Each the name of an array, the location of a data set, a file of geometry, or a
+    mapping such as `{"array": "segmentation", "opacity": 0.5}`."""
     mode: Literal["composite", "surfaces", "maximum", "minimum"] | None
     """Drawing of the volume besides isosurfaces and slices."""
     shading: bool | None
@@ -70,6 +74,9 @@ KEYWORDS = """
     - ``iso``: Isosurfaces. Each a number, `VALUE:COLOR:OPACITY` such as `0.5:#c03020:0.4`, or as in a view.
     - ``slices``: Slices across the axes of the volume. Such as `{"z": 40, "lat": "50%"}`; axes may be named
       as in the file.
+    - ``layers``: Layers over the array, drawn in this order: other arrays, also of other resolution and
+      position in the same space, and geometry. Each the name of an array, the location of a data set, a file of
+      geometry, or a mapping such as `{"array": "segmentation", "opacity": 0.5}`.
     - ``mode``: Drawing of the volume besides isosurfaces and slices.
     - ``shading``: Lighting of the volume by the gradient of its values, with a light at the camera; None: on
       for volumes of continuous values, off for images, maps and labels. Isosurfaces are always lit.

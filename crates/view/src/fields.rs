@@ -8,6 +8,7 @@ use crate::field::{
     ChoiceName, FieldChoice, FieldControl, FieldKeyword, FieldMember, FieldOption, FieldRecord, FieldType,
     FieldUnion, NumberRange, OptionForm, ViewField,
 };
+use crate::layer::{MAX_LAYER_SIZE_PIXELS, MAX_LAYERS, MIN_LAYER_SIZE_PIXELS};
 use crate::layout::MAX_GRID_SIDE;
 use crate::slice::MAX_SLICES;
 use crate::surface::MAX_SURFACES;
@@ -176,6 +177,27 @@ pub const FIELDS: &[ViewField] = &[
             former: None,
             annotation: "Mapping[str, float | str] | Sequence[str | Mapping[str, Any]]",
             more: "Such as `{\"z\": 40, \"lat\": \"50%\"}`; axes may be named as in the file.",
+        }),
+        control: FieldControl::None,
+    },
+    ViewField {
+        name: "layers",
+        former: None,
+        field_type: FieldType::List { of: &FieldType::Record(&LAYER), least: 0, most: MAX_LAYERS },
+        help: "Layers over the array, drawn in this order: other arrays, also of other resolution and position in the same space, and geometry.",
+        option: Some(FieldOption {
+            name: "layer",
+            former: None,
+            value_name: "ARRAY|FILE|JSON",
+            help: "Layer over the array: another array, a file with one, or geometry; may be given up to 8 times.",
+            more: "Members follow after commas, such as `segmentation,opacity=0.5,labels=outlined` or `lung.ply,color=#c03020`. Members: `opacity` (0 to 1), `name`, `visible`, for arrays `labels` (`filled` or `outlined`), for geometry `drawn` (`solid`, `wireframe` or `points`), `color`, `by` and `size`; JSON as in a view has more. Layers given here replace those of the view.",
+            form: OptionForm::Repeated,
+        }),
+        keyword: Some(FieldKeyword {
+            name: "layers",
+            former: None,
+            annotation: "Array | str | Mapping[str, Any] | Sequence[Array | str | Mapping[str, Any]]",
+            more: "Each the name of an array, the location of a data set, a file of geometry, or a mapping such as `{\"array\": \"segmentation\", \"opacity\": 0.5}`.",
         }),
         control: FieldControl::None,
     },
@@ -612,6 +634,122 @@ const SLICE: FieldRecord = FieldRecord {
             is_optional: true,
             help: "True if the plane is remembered but not drawn.",
         },
+    ],
+};
+
+const LAYER: FieldRecord = FieldRecord {
+    name: "Layer",
+    help: "Layer over the array: another array or geometry; it has exactly one of `array` and `geometry`.",
+    members: &[
+        FieldMember {
+            name: "array",
+            former: None,
+            field_type: FieldType::Text,
+            is_optional: true,
+            help: "Name of the array.",
+        },
+        FieldMember {
+            name: "geometry",
+            former: None,
+            field_type: FieldType::Text,
+            is_optional: true,
+            help: "Name of the geometry: surfaces, lines, points or texts.",
+        },
+        FieldMember {
+            name: "name",
+            former: None,
+            field_type: FieldType::Text,
+            is_optional: true,
+            help: "Name in lists; that of the array or geometry where omitted.",
+        },
+        FieldMember {
+            name: "visible",
+            former: None,
+            field_type: FieldType::Flag,
+            is_optional: true,
+            help: "False if the layer is remembered but not drawn.",
+        },
+        FieldMember {
+            name: "opacity",
+            former: None,
+            field_type: FieldType::Number(NumberRange::between(0.0, 1.0)),
+            is_optional: true,
+            help: "Opacity of the whole layer, 0 to 1; 1 where omitted.",
+        },
+        FieldMember {
+            name: "at",
+            former: None,
+            field_type: FieldType::Indices,
+            is_optional: true,
+            help: "Array: index on its axes that are neither space nor time, by name; as in the view where not named.",
+        },
+        FieldMember {
+            name: "transfer",
+            former: None,
+            field_type: FieldType::Nullable(&FieldType::Record(&TRANSFER)),
+            is_optional: true,
+            help: "Color and opacity by value of the array, or of the vertices; null: chosen to suit the values.",
+        },
+        FieldMember {
+            name: "labels",
+            former: None,
+            field_type: FieldType::Choice(&LAYER_LABELS),
+            is_optional: true,
+            help: "Array: its values are labels, drawn like this; where omitted, arrays of labels are filled.",
+        },
+        FieldMember {
+            name: "drawn",
+            former: None,
+            field_type: FieldType::Choice(&LAYER_FACES),
+            is_optional: true,
+            help: "Geometry: drawing of its faces; solid where omitted.",
+        },
+        FieldMember {
+            name: "color",
+            former: None,
+            field_type: FieldType::Color,
+            is_optional: true,
+            help: "Geometry: color where no values give colors, sRGB; chosen where omitted.",
+        },
+        FieldMember {
+            name: "by",
+            former: None,
+            field_type: FieldType::Nullable(&FieldType::Text),
+            is_optional: true,
+            help: "Geometry: name of the values of its vertices that give the colors; null: none.",
+        },
+        FieldMember {
+            name: "size",
+            former: None,
+            field_type: FieldType::Number(NumberRange::between(MIN_LAYER_SIZE_PIXELS, MAX_LAYER_SIZE_PIXELS)),
+            is_optional: true,
+            help: "Geometry: width of points and lines, pixels; chosen where omitted.",
+        },
+    ],
+};
+
+const LAYER_LABELS: FieldChoice = FieldChoice {
+    name: "LayerLabels",
+    list: "LAYER_LABELS",
+    help: "Drawing of the labels of a layer.",
+    names: &[
+        ChoiceName { name: "filled", alias: None, help: "All voxels of a label." },
+        ChoiceName {
+            name: "outlined",
+            alias: None,
+            help: "On planes and images only voxels beside another label; in volumes as filled.",
+        },
+    ],
+};
+
+const LAYER_FACES: FieldChoice = FieldChoice {
+    name: "LayerFaces",
+    list: "LAYER_FACES",
+    help: "Drawing of the faces of geometry.",
+    names: &[
+        ChoiceName { name: "solid", alias: None, help: "Lit faces." },
+        ChoiceName { name: "wireframe", alias: None, help: "Edges of faces." },
+        ChoiceName { name: "points", alias: None, help: "Corners of faces." },
     ],
 };
 

@@ -11,6 +11,7 @@ mod field;
 mod fields;
 mod first;
 mod kind;
+mod layer;
 mod layout;
 mod preset;
 mod scale;
@@ -33,6 +34,7 @@ pub use field::{
 pub use fields::{FIELDS, MAX_PARALLAX, find_field, find_keyword};
 pub use first::COLOR_END;
 pub use kind::{DataHints, DataKind};
+pub use layer::{LayerFaces, LayerLabels, MAX_LAYERS, ViewLayer};
 pub use layout::{MAX_GRID_SIDE, ViewCell, ViewGrid, ViewLayout};
 pub use preset::{PRESETS, Preset, PresetRange, background_border, find_preset};
 pub use scale::{RangeScale, SYMLOG_SHARE, ValueScale};

@@ -16,7 +16,7 @@ use crate::first::first_array;
 use crate::layout::{ViewGrid, ViewLayout};
 use crate::transfer::Looks;
 use crate::validate::{check_fields, parse_fields};
-use crate::{ColorBy, Mode, SpaceAxis, Surface, Transfer, ViewSlice};
+use crate::{ColorBy, Mode, SpaceAxis, Surface, Transfer, ViewLayer, ViewSlice};
 
 /// Version of the schema that this crate writes and reads.
 pub const SCHEMA: u32 = 1;
@@ -69,6 +69,9 @@ pub struct View {
     /// Slices, at most [`crate::MAX_SLICES`].
     #[serde(default)]
     pub slices: Vec<ViewSlice>,
+    /// Layers over the array, in the order in which they are drawn, at most [`crate::MAX_LAYERS`].
+    #[serde(default)]
+    pub layers: Vec<ViewLayer>,
     /// Rendering mode of the volume, in addition to isosurfaces and slices.
     #[serde(default)]
     pub mode: Mode,
@@ -128,6 +131,7 @@ impl Default for View {
             color_by: None,
             surfaces: Vec::new(),
             slices: Vec::new(),
+            layers: Vec::new(),
             mode: Mode::default(),
             shading: None,
             lighting: full_strength(),
@@ -340,6 +344,7 @@ impl View {
         }
         Surface::check_all(&self.surfaces)?;
         ViewSlice::check_all(&self.slices)?;
+        ViewLayer::check_all(&self.layers)?;
         self.grid.as_ref().map_or(Ok(()), ViewGrid::check)?;
         if let Some(clip) = &self.clip {
             check_clip(clip)?;
@@ -479,7 +484,8 @@ pub(crate) mod tests {
             "transfer": {"range": [0.0, 1.0], "map": "viridis", "opacity": [[0.0, 0.0], [1.0, 0.5]]},
             "color_by": {"array": "temperature", "at": {"channel": 1}, "range": [270.0, 300.0], "map": "magma"},
             "surfaces": [{"value": 0.5, "color": [230, 190, 150], "opacity": 0.75}],
-            "slices": [{"axis": "z", "at": 12.5}], "mode": "composite", "shading": true, "lighting": 0.5,
+            "slices": [{"axis": "z", "at": 12.5}],
+            "layers": [{"array": "mask", "visible": true, "opacity": 0.5, "labels": "filled"}], "mode": "composite", "shading": true, "lighting": 0.5,
             "grids": true, "stereo": 0.04, "clip": null, "background": [0, 0, 0],
             "layout": "planes", "grid": {"rows": 2, "columns": 1, "tied": true, "cells": [{"time": 4}]}})
     }

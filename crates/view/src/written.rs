@@ -3,6 +3,7 @@
 use array::{Error, Result};
 use serde_json::{Map, Value, json};
 
+use crate::ViewLayer;
 use crate::field::{FieldType, OptionForm, ViewField};
 use crate::fields::find_field;
 
@@ -191,6 +192,7 @@ fn short(field: &ViewField, text: &str, number: usize) -> Result<Value> {
             Err(Error::invalid(what))
         }
         "color_by" => Ok(json!({"array": text})),
+        "layers" => ViewLayer::written(text),
         _ => Ok(text.into()),
     }
 }
@@ -213,7 +215,8 @@ fn surface(text: &str, number: usize) -> Result<Value> {
     Ok(json!({"value": value, "color": color, "opacity": opacity}))
 }
 
-fn hex_color(text: &str) -> Option<[u8; 3]> {
+/// Parses a color such as `#c03020`.
+pub(crate) fn hex_color(text: &str) -> Option<[u8; 3]> {
     let digits =
         text.strip_prefix('#').filter(|d| d.len() == 6 && d.bytes().all(|b| b.is_ascii_hexdigit()))?;
     let [_, r, g, b] = u32::from_str_radix(digits, 16).ok()?.to_be_bytes();

@@ -107,6 +107,51 @@ export interface Slice {
 }
 
 /**
+ * Drawing of the labels of a layer. `filled`: All voxels of a label. `outlined`: On planes and images
+ * only voxels beside another label; in volumes as filled.
+ */
+export const LAYER_LABELS = ["filled","outlined"] as const;
+export type LayerLabels = (typeof LAYER_LABELS)[number];
+
+/**
+ * Drawing of the faces of geometry. `solid`: Lit faces. `wireframe`: Edges of faces. `points`: Corners
+ * of faces.
+ */
+export const LAYER_FACES = ["solid","wireframe","points"] as const;
+export type LayerFaces = (typeof LAYER_FACES)[number];
+
+/**
+ * Layer over the array: another array or geometry; it has exactly one of `array` and `geometry`. May
+ * carry members of a newer schema.
+ */
+export interface Layer {
+  /** Name of the array. */
+  readonly array?: string;
+  /** Name of the geometry: surfaces, lines, points or texts. */
+  readonly geometry?: string;
+  /** Name in lists; that of the array or geometry where omitted. */
+  readonly name?: string;
+  /** False if the layer is remembered but not drawn. */
+  readonly visible?: boolean;
+  /** Opacity of the whole layer, 0 to 1; 1 where omitted. */
+  readonly opacity?: number;
+  /** Array: index on its axes that are neither space nor time, by name; as in the view where not named. */
+  readonly at?: Readonly<Record<string, number>>;
+  /** Color and opacity by value of the array, or of the vertices; null: chosen to suit the values. */
+  readonly transfer?: Transfer | null;
+  /** Array: its values are labels, drawn like this; where omitted, arrays of labels are filled. */
+  readonly labels?: LayerLabels;
+  /** Geometry: drawing of its faces; solid where omitted. */
+  readonly drawn?: LayerFaces;
+  /** Geometry: color where no values give colors, sRGB; chosen where omitted. */
+  readonly color?: Vec3;
+  /** Geometry: name of the values of its vertices that give the colors; null: none. */
+  readonly by?: string | null;
+  /** Geometry: width of points and lines, pixels; chosen where omitted. */
+  readonly size?: number;
+}
+
+/**
  * Drawing of the volume besides isosurfaces and slices. `composite`: All that the transfer function
  * shows. `surfaces`: Nothing but isosurfaces and slices. `maximum`: Largest value along each ray, in its
  * color; opacity is not used. `minimum`: Smallest value along each ray, in its color; opacity is not
@@ -172,6 +217,11 @@ export interface ViewFields {
   readonly surfaces: readonly Surface[];
   /** Slices across the axes of the volume. */
   readonly slices: readonly Slice[];
+  /**
+   * Layers over the array, drawn in this order: other arrays, also of other resolution and position in
+   * the same space, and geometry.
+   */
+  readonly layers: readonly Layer[];
   /** Drawing of the volume besides isosurfaces and slices. */
   readonly mode: Mode;
   /**
@@ -251,6 +301,8 @@ export const MAX_OPACITY_POINTS = 256;
 export const MAX_SURFACES = 20;
 /** Maximum number of slices. */
 export const MAX_SLICES = 16;
+/** Maximum number of layers. */
+export const MAX_LAYERS = 8;
 /** Maximum number of rows and of columns of a grid. */
 export const MAX_GRID_SIDE = 3;
 /** Maximum distance of the eyes, as a fraction of their distance to the camera's target. */
@@ -269,6 +321,7 @@ export const DEFAULTS: ViewFields = {
   color_by: null,
   surfaces: [],
   slices: [],
+  layers: [],
   mode: "composite",
   shading: null,
   lighting: 1.0,

@@ -5,7 +5,10 @@ import { isArray, isCount, isFinite, isObject, type Json, type JsonObject } from
 import {
   DEFAULTS,
   FORMER_NAMES,
+  LAYER_FACES,
+  LAYER_LABELS,
   MAX_GRID_SIDE,
+  MAX_LAYERS,
   MAX_OPACITY_POINTS,
   MAX_POSITIONS,
   MAX_SLICES,
@@ -18,6 +21,7 @@ import {
   type Cell,
   type ColorBy,
   type Grid,
+  type Layer,
   type OpacityPoint,
   type Projection,
   type SimpleField,
@@ -47,6 +51,7 @@ const READERS: Readonly<Record<Exclude<FieldName, SimpleName>, FieldReader>> = {
   color_by: (value) => (value === null ? null : readColorBy(value)),
   surfaces: readSurfaces,
   slices: readSlices,
+  layers: readLayers,
   clip: (value) => (value === null ? null : readClip(value)),
   grid: (value) => (value === null ? null : readGrid(value)),
 };
@@ -232,6 +237,40 @@ function readSlice(json: Json): Slice | undefined {
   return across && through && Math.hypot(...across) > 0
     ? { ...json, axis, at, normal: across, point: through }
     : undefined;
+}
+
+function readLayers(value: Json): readonly Layer[] | undefined {
+  if (!isArray(value) || value.length > MAX_LAYERS) return undefined;
+  const layers = value.map(readLayer).filter((layer) => layer !== undefined);
+  return layers.length === value.length ? layers : undefined;
+}
+
+/** Reads a layer; what it leaves out has its default where that is a value. */
+function readLayer(json: Json): Layer | undefined {
+  if (!isObject(json)) return undefined;
+  const { array, geometry, name, visible = true, opacity = 1, by, size, labels, drawn } = json;
+  const { at: positions, transfer: values, color: written, ...others } = json;
+  const at = positions === undefined ? undefined : readPositions(positions);
+  const transfer = values === undefined || values === null ? null : readTransfer(values);
+  const color = written === undefined ? undefined : readColor(written);
+  const isText = (text: Json | undefined) => text === undefined || typeof text === "string";
+  const isLegal =
+    (typeof array === "string") !== (typeof geometry === "string") &&
+    [array, geometry, name].every(isText) &&
+    typeof visible === "boolean" &&
+    isFinite(opacity) &&
+    opacity >= 0 &&
+    opacity <= 1 &&
+    (by === null || isText(by)) &&
+    (size === undefined || (isFinite(size) && size >= 0.5 && size <= 64)) &&
+    (labels === undefined || LAYER_LABELS.some((known) => known === labels)) &&
+    (drawn === undefined || LAYER_FACES.some((known) => known === drawn)) &&
+    (positions === undefined || at !== undefined) &&
+    transfer !== undefined &&
+    (written === undefined || color !== undefined);
+  if (!isLegal) return undefined;
+  const read = { ...others, visible, opacity, ...(at && { at }), ...(color && { color }) };
+  return (transfer ? { ...read, transfer } : read) as Layer;
 }
 
 function readGrid(json: Json): Grid | undefined {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use corridor_view::{
-    FIELDS, FieldControl, FieldMember, FieldType, FieldUnion, MAX_GRID_SIDE, MAX_OPACITY_POINTS,
+    FIELDS, FieldControl, FieldMember, FieldType, FieldUnion, MAX_GRID_SIDE, MAX_LAYERS, MAX_OPACITY_POINTS,
     MAX_PARALLAX, MAX_SLICES, MAX_SURFACES, NumberRange, SCHEMA, View, ViewField,
 };
 use serde_json::{Value, json};
@@ -145,6 +145,7 @@ fn put_constants(text: &mut String) {
         ),
         ("Maximum number of isosurfaces.", "MAX_SURFACES", json!(MAX_SURFACES)),
         ("Maximum number of slices.", "MAX_SLICES", json!(MAX_SLICES)),
+        ("Maximum number of layers.", "MAX_LAYERS", json!(MAX_LAYERS)),
         ("Maximum number of rows and of columns of a grid.", "MAX_GRID_SIDE", json!(MAX_GRID_SIDE)),
         (
             "Maximum distance of the eyes, as a fraction of their distance to the camera's target.",
