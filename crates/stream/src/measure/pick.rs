@@ -147,6 +147,7 @@ fn scene_at(subject: &Subject, request: &PickRequest, [column, row]: [f64; 2]) -
         surfaces: surfaces_of(view),
         slices: slices_of(view, volume),
         wires: Arc::default(),
+        geometry: SceneGeometry::default(),
         mode: view.mode,
         is_lit: false,
         light: LightShares::of_strength(view.lighting),

@@ -229,6 +229,7 @@ impl ViewPlan {
             surfaces: surfaces_of(view),
             slices: slices_of(view, &self.subscription.volume.view),
             wires: Arc::default(),
+            geometry: SceneGeometry::default(),
             mode: view.mode,
             is_lit: self.is_shaded(view)?,
             light: LightShares::of_strength(view.lighting),

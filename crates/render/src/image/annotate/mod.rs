@@ -11,7 +11,7 @@ mod layout;
 mod legend;
 mod orientation;
 mod scale;
-mod text;
+pub(crate) mod text;
 
 use std::collections::BTreeMap;
 
