@@ -133,6 +133,7 @@ pub(crate) fn render<'py>(
         slabs.map(|(is_across_axis, count, reduction)| FilmSlabs { is_across_axis, count, reduction });
     let (bytes, warning, slabs) = wait(py, async move {
         let resources = DrawResources::open(device, memory_bytes).await?;
+        let resources = resources.with_geometry(node::geometry::for_user(&stack));
         let still = picture::still(&stack.source, &request, size, resources, slabs, |_, _| ());
         let still = match timeout_secs.and_then(|secs| Duration::try_from_secs_f64(secs).ok()) {
             None => still.await?,

@@ -80,7 +80,9 @@ impl<'a> ByteReader<'a> {
 
     /// Takes `count` bytes.
     pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8]> {
-        let Some((taken, rest)) = self.rest.split_at_checked(count) else { return Err(ends_early(count, self.rest.len())) };
+        let Some((taken, rest)) = self.rest.split_at_checked(count) else {
+            return Err(ends_early(count, self.rest.len()));
+        };
         self.rest = rest;
         Ok(taken)
     }
@@ -105,14 +107,17 @@ impl<'a> ByteReader<'a> {
 
     /// Takes `count` numbers; memory is reserved only if the bytes are there.
     pub(crate) fn numbers(&mut self, number_type: NumberType, count: usize) -> Result<Vec<f64>> {
-        let bytes = count.checked_mul(number_type.size_bytes()).ok_or_else(|| ends_early(count, self.left()))?;
+        let bytes =
+            count.checked_mul(number_type.size_bytes()).ok_or_else(|| ends_early(count, self.left()))?;
         let is_big = self.is_big;
         Ok(number_type.decode_all(self.take(bytes)?, is_big))
     }
 }
 
 fn ends_early(expected: usize, found: usize) -> Error {
-    Error::corrupt(format!("expected {expected} more bytes, found {found}: the file is incomplete or damaged"))
+    Error::corrupt(format!(
+        "expected {expected} more bytes, found {found}: the file is incomplete or damaged"
+    ))
 }
 
 /// Converts a number to a count or an index.

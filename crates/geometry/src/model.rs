@@ -79,7 +79,8 @@ impl Geometry {
     /// Returns the memory of its vectors, bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
-        let values: usize = self.values.iter().map(|values| values.values.len() * 4 + values.name.len()).sum();
+        let values: usize =
+            self.values.iter().map(|values| values.values.len() * 4 + values.name.len()).sum();
         let texts: usize = self.texts.iter().map(|text| text.text.len() + size_of::<VertexText>()).sum();
         self.positions.len() * 24
             + self.triangles.len() * 12
@@ -105,7 +106,8 @@ impl Geometry {
         if let Some(bad) = self.positions.iter().flatten().find(|v| !v.is_finite()) {
             return Err(Error::corrupt(format!("expected finite positions, found {bad}")));
         }
-        let indices = self.triangles.as_flattened().iter().chain(self.lines.as_flattened()).chain(&self.points);
+        let indices =
+            self.triangles.as_flattened().iter().chain(self.lines.as_flattened()).chain(&self.points);
         let texts = self.texts.iter().map(|text| &text.vertex);
         if let Some(bad) = indices.chain(texts).find(|&&index| index as usize >= vertices) {
             return Err(Error::corrupt(format!("expected indices of {vertices} vertices, found {bad}")));
@@ -116,7 +118,9 @@ impl Geometry {
         self.values.retain(|values| values.values.len() == vertices);
         if self.values.len() > MAX_VALUE_NAMES {
             let more = self.values.len() - MAX_VALUE_NAMES;
-            self.notes.push(format!("{more} of its sets of values are left out: at most {MAX_VALUE_NAMES} are kept."));
+            self.notes.push(format!(
+                "{more} of its sets of values are left out: at most {MAX_VALUE_NAMES} are kept."
+            ));
             self.values.truncate(MAX_VALUE_NAMES);
         }
         if self.texts.len() > MAX_TEXTS {

@@ -27,7 +27,8 @@ fn ply_binary(is_big: bool) -> Vec<u8> {
     }
     for face in FACES {
         file.push(3);
-        face.iter().for_each(|corner| file.extend(if is_big { corner.to_be_bytes() } else { corner.to_le_bytes() }));
+        face.iter()
+            .for_each(|corner| file.extend(if is_big { corner.to_be_bytes() } else { corner.to_le_bytes() }));
     }
     file
 }
@@ -65,7 +66,9 @@ fn freesurfer(real_ras: u32) -> Vec<u8> {
     TETRAHEDRON.as_flattened().iter().for_each(|v| file.extend(v.to_be_bytes()));
     FACES.as_flattened().iter().for_each(|v| file.extend(v.to_be_bytes()));
     file.extend([2, real_ras, 20].iter().flat_map(|n| n.to_be_bytes()));
-    file.extend(b"valid = 1  # volume info valid\nfilename = orig.mgz\nvolume = 256 256 256\ncras = 5.0 -6.5 7.25\n");
+    file.extend(
+        b"valid = 1  # volume info valid\nfilename = orig.mgz\nvolume = 256 256 256\ncras = 5.0 -6.5 7.25\n",
+    );
     file
 }
 
@@ -119,8 +122,13 @@ fn vtp(encoding: &str) -> Vec<u8> {
                 zlib.finish().unwrap()
             });
             let sizes = [2, 16, second.len(), blocks[0].len(), blocks[1].len()];
-            let header: Vec<u8> = sizes.iter().flat_map(|&n| u32::try_from(n).unwrap().to_le_bytes()).collect();
-            format!("<DataArray {attributes} format=\"binary\">{}{}</DataArray>", encode(&header), encode(&blocks.concat()))
+            let header: Vec<u8> =
+                sizes.iter().flat_map(|&n| u32::try_from(n).unwrap().to_le_bytes()).collect();
+            format!(
+                "<DataArray {attributes} format=\"binary\">{}{}</DataArray>",
+                encode(&header),
+                encode(&blocks.concat())
+            )
         }
         _ => {
             let offset = appended.len();
@@ -187,8 +195,18 @@ fn glb() -> Vec<u8> {
     let mut data: Vec<u8> = TETRAHEDRON.as_flattened().iter().flat_map(|v| v.to_le_bytes()).collect();
     FACES.as_flattened().iter().for_each(|v| data.extend(v.to_le_bytes()));
     let word = |n: usize| u32::try_from(n).unwrap().to_le_bytes();
-    [&b"glTF"[..], &word(2), &word(28 + text.len() + data.len()), &word(text.len()), b"JSON", &text, &word(data.len()), b"BIN\0", &data]
-        .concat()
+    [
+        &b"glTF"[..],
+        &word(2),
+        &word(28 + text.len() + data.len()),
+        &word(text.len()),
+        b"JSON",
+        &text,
+        &word(data.len()),
+        b"BIN\0",
+        &data,
+    ]
+    .concat()
 }
 
 fn samples() -> Vec<(&'static str, Vec<u8>)> {
@@ -228,7 +246,8 @@ fn surfaces_of_all_formats_are_the_same() {
         let geometry = read(name, &bytes).unwrap();
         assert_eq!((geometry.positions, geometry.triangles), (positions(offset), FACES.to_vec()), "{name}");
     }
-    let values = |name: &str, bytes: &[u8], of: &str| read(name, bytes).unwrap().values_of(of).unwrap().values.clone();
+    let values =
+        |name: &str, bytes: &[u8], of: &str| read(name, bytes).unwrap().values_of(of).unwrap().values.clone();
     assert_eq!(values("a.gii", &gifti(), "thickness"), [1.0, 2.0, 3.0, 4.0]);
     for encoding in ["ascii", "binary", "zlib", "raw"] {
         assert_eq!(values("a.vtp", &vtp(encoding), "heat"), [0.0, 0.0, 0.0, 1.0], "{encoding}");
@@ -239,7 +258,8 @@ fn surfaces_of_all_formats_are_the_same() {
 fn equal_corners_of_stl_become_one_vertex_and_lps_is_turned() {
     let geometry = read("a.stl", &stl_binary()).unwrap();
     assert_eq!((geometry.positions.len(), geometry.triangles.len()), (4, 4));
-    let corner = |geometry: &Geometry, t: usize, c: usize| geometry.positions[geometry.triangles[t][c] as usize];
+    let corner =
+        |geometry: &Geometry, t: usize, c: usize| geometry.positions[geometry.triangles[t][c] as usize];
     assert_eq!(corner(&geometry, 3, 1), [0.0, 2.0, 0.0]);
     let turned = read("a.stl", &stl_text()).unwrap();
     assert_eq!(corner(&turned, 3, 1), [0.0, -2.0, 0.0]);
@@ -264,14 +284,20 @@ fn scanner_positions_of_freesurfer_stay() {
 #[test]
 fn maps_and_tables_have_lines_points_texts_and_values() {
     let shapes = read("a.shp", &shapefile()).unwrap();
-    assert_eq!((shapes.lines, shapes.points, shapes.space), (vec![[0, 1], [2, 3], [3, 4]], vec![5], GeometrySpace::Geographic));
+    assert_eq!(
+        (shapes.lines, shapes.points, shapes.space),
+        (vec![[0, 1], [2, 3], [3, 4]], vec![5], GeometrySpace::Geographic)
+    );
     let features = read("a.geojson", GEOJSON.as_bytes()).unwrap();
     assert_eq!((features.points, features.lines.len(), features.is_flat), (vec![0], 6, true));
     assert_eq!((features.texts[0].vertex, &*features.texts[0].text), (0, "Oslo"));
     assert_eq!(features.values[0].values[0], 700_000.0);
     assert!(features.values[0].values[1..].iter().all(|value| value.is_nan()));
     let table = read("a.csv", TABLE.as_bytes()).unwrap();
-    assert_eq!((&table.positions[..], &*table.texts[1].text), (&[[1.5, 2.5, 0.0], [-3.0, 40.0, 0.0]][..], "B, far"));
+    assert_eq!(
+        (&table.positions[..], &*table.texts[1].text),
+        (&[[1.5, 2.5, 0.0], [-3.0, 40.0, 0.0]][..], "B, far")
+    );
     assert!(table.values[0].values[0] == 10.0 && table.values[0].values[1].is_nan());
     let tracks = read("t.tsv", b"x\ty\tz\ttrack\n0\t0\t0\ta\n1\t0\t0\ta\n5\t5\t5\tb\n6\t5\t5\tb\n").unwrap();
     assert_eq!((tracks.lines, tracks.points.len(), tracks.is_flat), (vec![[0, 1], [2, 3]], 0, false));

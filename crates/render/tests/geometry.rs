@@ -79,8 +79,14 @@ fn a_square_through_an_opaque_ball_shows_what_lies_outside_of_the_ball() {
             (red(&drawn(&synthetic, &scene)), middle(&drawn(&synthetic, &scene)))
         };
         let [before, through, behind] = [of(3.0), of(15.5), of(29.0)];
-        assert!(before.1[0] > 0.9 && through.1[0] < 0.4 && behind.1[0] < 0.4, "{before:?} {through:?} {behind:?}");
-        assert!(before.0 > through.0 && through.0 > 100 && behind.0 > 100, "{before:?} {through:?} {behind:?}");
+        assert!(
+            before.1[0] > 0.9 && through.1[0] < 0.4 && behind.1[0] < 0.4,
+            "{before:?} {through:?} {behind:?}"
+        );
+        assert!(
+            before.0 > through.0 && through.0 > 100 && behind.0 > 100,
+            "{before:?} {through:?} {behind:?}"
+        );
     }
 }
 
@@ -104,7 +110,10 @@ fn a_haze_before_a_square_dims_it_and_nothing_is_seen_behind() {
             // The square lies in the middle: the same haze is before and behind it.
             let half = haze[part] / haze[3] * (1.0 - through);
             let expected = half + through * (alone[part] + (1.0 - alone[3]) * half);
-            assert!((both[part] - expected).abs() < 0.008, "{both:?} {alone:?} {haze:?}: {expected} at {part}");
+            assert!(
+                (both[part] - expected).abs() < 0.008,
+                "{both:?} {alone:?} {haze:?}: {expected} at {part}"
+            );
         }
     }
 }
@@ -116,9 +125,14 @@ fn geometry_is_drawn_beside_the_volume_before_slices_and_before_extreme_values()
     assert!(red(&drawn(&synthetic, &scene(&synthetic, vec![frame()]))) > 200, "rays that miss the volume");
     let sliced = |y, cut| {
         let slices = vec![Slice::across(SpaceAxis::Y, 15.0)];
-        let transfer = TransferFunction { color_map: "gray".into(), ..TransferFunction::ramp(0.0, 20.0, 0.5) };
-        let mut scene =
-            Scene { slices, transfer, mode: Mode::Surfaces, ..scene(&synthetic, vec![layer(square(y, 8.0))]) };
+        let transfer =
+            TransferFunction { color_map: "gray".into(), ..TransferFunction::ramp(0.0, 20.0, 0.5) };
+        let mut scene = Scene {
+            slices,
+            transfer,
+            mode: Mode::Surfaces,
+            ..scene(&synthetic, vec![layer(square(y, 8.0))])
+        };
         if cut {
             scene.geometry.cut = GeometryCut::of_picture(&scene.view, &scene.slices, &scene.camera);
             assert!(scene.geometry.cut.is_some());
@@ -136,7 +150,10 @@ fn colors_by_vertex_are_interpolated() {
     let synthetic = Synthetic::new([32; 3], [16; 3], even);
     let colors: Arc<[[u8; 3]]> = [[0, 0, 0], [0, 0, 0], [0, 200, 0], [0, 200, 0]].into();
     let own = GeometryLayer { vertex_colors: Some(colors), ..layer(square(1.0, 10.0)) };
-    let transfer = TransferFunction { opacity: points(&[(0.0, 0.0), (200.0, 0.0)]), ..TransferFunction::ramp(0.0, 200.0, 0.5) };
+    let transfer = TransferFunction {
+        opacity: points(&[(0.0, 0.0), (200.0, 0.0)]),
+        ..TransferFunction::ramp(0.0, 200.0, 0.5)
+    };
     let image = drawn(&synthetic, &Scene { transfer, ..scene(&synthetic, vec![own]) });
     let [r, g, b, a] = middle(&image);
     assert!((g - 100.0 / 255.0).abs() < 0.1 && r.max(b) < 0.1 && a > 0.99, "{r} {g} {b} {a}");

@@ -325,7 +325,12 @@ impl Film {
         let view = self.filled(view, view_plan)?;
         let boxes = self.shared.boxes(&view).await?;
         let (camera, size) = (camera_of(&view, &drawable.volume.view)?, self.size);
-        let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..view_plan.scene(&view)? };
+        let mut scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..view_plan.scene(&view)? };
+        let (geometry, errors) = self.shared.geometry.of(&view).await;
+        if let Some(error) = errors.into_iter().next() {
+            return Err(error);
+        }
+        scene.geometry = geometry.for_scene(&scene, &view_plan.dataset, view_plan.array())?;
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
         let (painter, launcher) = (Arc::clone(&self.shared.painter), self.shared.launcher.clone());
@@ -374,6 +379,11 @@ fn check_ranks(view: &View, rank_group: Option<&RankGroup>, slabs: Option<&FilmS
     if rank_group.is_some() && slabs.is_some() {
         return Err(Error::unsupported(
             "several ranks cannot cast slabs: render them with one process, without `--ranks` or `mpirun`",
+        ));
+    }
+    if rank_group.is_some() && view.layers.iter().any(|layer| layer.geometry.is_some() && layer.is_shown()) {
+        return Err(Error::unsupported(
+            "several ranks cannot draw geometry: render it with one process, without `--ranks` or `mpirun`",
         ));
     }
     if rank_group.is_some() && view.grids {

@@ -22,7 +22,9 @@ impl Default for DecodeBudget {
 impl DecodeBudget {
     pub(crate) fn spend(&mut self, bytes: usize) -> Result<()> {
         self.0 = self.0.checked_sub(bytes).ok_or_else(|| {
-            Error::too_large(format!("expected arrays of at most {MAX_DECODED_BYTES} bytes in a geometry, found more"))
+            Error::too_large(format!(
+                "expected arrays of at most {MAX_DECODED_BYTES} bytes in a geometry, found more"
+            ))
         })?;
         Ok(())
     }
@@ -52,7 +54,8 @@ impl DecodeBudget {
     pub(crate) fn numbers(&mut self, text: &str) -> Result<Vec<f64>> {
         let mut numbers = Vec::new();
         for word in text.split_ascii_whitespace() {
-            let number = word.parse().map_err(|_| Error::corrupt(format!("expected a number, found `{word}`")))?;
+            let number =
+                word.parse().map_err(|_| Error::corrupt(format!("expected a number, found `{word}`")))?;
             numbers.push(number);
         }
         self.spend(numbers.len() * size_of::<f64>())?;
@@ -68,9 +71,10 @@ pub(crate) fn xml_error(error: &dyn std::fmt::Display) -> Error {
 pub(crate) fn attribute(element: &quick_xml::events::BytesStart<'_>, name: &str) -> Result<String> {
     let found = element.try_get_attribute(name).map_err(|e| xml_error(&e))?;
     Ok(match found {
-        Some(attribute) => {
-            attribute.normalized_value(quick_xml::XmlVersion::Implicit1_0).map_err(|e| xml_error(&e))?.into_owned()
-        }
+        Some(attribute) => attribute
+            .normalized_value(quick_xml::XmlVersion::Implicit1_0)
+            .map_err(|e| xml_error(&e))?
+            .into_owned(),
         None => String::new(),
     })
 }

@@ -24,7 +24,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
 
 fn add(object: &Value, depth: usize, geometry: &mut Geometry) -> Result<()> {
     if depth > MAX_DEPTH {
-        return Err(Error::too_large(format!("expected at most {MAX_DEPTH} levels of GeoJSON collections, found more")));
+        return Err(Error::too_large(format!(
+            "expected at most {MAX_DEPTH} levels of GeoJSON collections, found more"
+        )));
     }
     let coordinates = &object["coordinates"];
     match object["type"].as_str() {
@@ -57,7 +59,9 @@ fn each(list: &Value, mut add: impl FnMut(&Value) -> Result<()>) -> Result<()> {
 fn position(coordinates: &Value, geometry: &mut Geometry) -> Result<[f64; 3]> {
     let at = |axis: usize| coordinates.get(axis).and_then(Value::as_f64);
     let (Some(x), Some(y)) = (at(0), at(1)) else {
-        return Err(Error::corrupt(format!("expected a position of two or three numbers in GeoJSON, found {coordinates}")));
+        return Err(Error::corrupt(format!(
+            "expected a position of two or three numbers in GeoJSON, found {coordinates}"
+        )));
     };
     geometry.is_flat &= at(2).is_none();
     Ok([x, y, at(2).unwrap_or(0.0)])

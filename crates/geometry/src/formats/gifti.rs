@@ -31,7 +31,8 @@ struct DataArray {
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Error::corrupt("expected a GIfTI file in UTF-8, found other bytes"))?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Error::corrupt("expected a GIfTI file in UTF-8, found other bytes"))?;
     let arrays = arrays(text)?;
     let mut budget = DecodeBudget::default();
     let mut geometry = Geometry::default();
@@ -45,12 +46,16 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
                 }
             }
             "NIFTI_INTENT_TRIANGLE" if geometry.triangles.is_empty() => {
-                let corners = array.decode(&mut budget)?.into_iter().map(index).collect::<Result<Vec<_>>>()?;
+                let corners =
+                    array.decode(&mut budget)?.into_iter().map(index).collect::<Result<Vec<_>>>()?;
                 geometry.triangles = corners.as_chunks().0.to_vec();
             }
             _ if array.shape[1] <= 1 => {
                 let name = array.meta("Name").unwrap_or(&array.intent).to_owned();
-                values.push(VertexValues { name, values: array.decode(&mut budget)?.iter().map(|&v| narrow(v)).collect() });
+                values.push(VertexValues {
+                    name,
+                    values: array.decode(&mut budget)?.iter().map(|&v| narrow(v)).collect(),
+                });
             }
             _ => {}
         }
@@ -86,7 +91,9 @@ fn arrays(text: &str) -> Result<Vec<DataArray>> {
                 if end.local_name().as_ref().as_bytes() == b"DataArray" {
                     arrays.extend(current.take());
                     if arrays.len() > MAX_ARRAYS {
-                        return Err(Error::too_large(format!("expected at most {MAX_ARRAYS} arrays in a GIfTI file")));
+                        return Err(Error::too_large(format!(
+                            "expected at most {MAX_ARRAYS} arrays in a GIfTI file"
+                        )));
                     }
                 }
                 element.clear();
@@ -109,7 +116,8 @@ fn arrays(text: &str) -> Result<Vec<DataArray>> {
 
 impl DataArray {
     fn of(start: &BytesStart<'_>) -> Result<Self> {
-        let number = |name: &str| -> Result<usize> { Ok(attribute(start, name)?.trim().parse().unwrap_or(1)) };
+        let number =
+            |name: &str| -> Result<usize> { Ok(attribute(start, name)?.trim().parse().unwrap_or(1)) };
         Ok(Self {
             intent: attribute(start, "Intent")?,
             data_type: attribute(start, "DataType")?,
@@ -144,7 +152,9 @@ impl DataArray {
             "NIFTI_TYPE_INT32" => NumberType::I32,
             "NIFTI_TYPE_FLOAT32" => NumberType::F32,
             "NIFTI_TYPE_FLOAT64" => NumberType::F64,
-            other => return Err(Error::unsupported(format!("expected a number type of GIfTI, found `{other}`"))),
+            other => {
+                return Err(Error::unsupported(format!("expected a number type of GIfTI, found `{other}`")));
+            }
         };
         let bytes = match &*self.encoding {
             "ASCII" => return Ok(self.by_row(budget.numbers(&self.data)?)),
@@ -178,7 +188,9 @@ impl DataArray {
         let numbers: Vec<f64> = self.matrix.split_whitespace().map_while(|word| word.parse().ok()).collect();
         let rows = numbers.as_chunks::<4>().0;
         let is_unknown = |space: &str| space.is_empty() || space == UNKNOWN;
-        if let ([a, b, c, _], true, false) = (rows, is_unknown(&self.data_space), is_unknown(&self.transformed_space)) {
+        if let ([a, b, c, _], true, false) =
+            (rows, is_unknown(&self.data_space), is_unknown(&self.transformed_space))
+        {
             let is_finite = [a, b, c].iter().all(|row| row.iter().all(|v| v.is_finite()));
             return is_finite.then_some([*a, *b, *c]);
         }
@@ -186,7 +198,8 @@ impl DataArray {
             return None;
         }
         // As FreeSurfer writes it: positions are relative to the middle of the volume.
-        let middle = ["VolGeomC_R", "VolGeomC_A", "VolGeomC_S"].map(|name| self.meta(name)?.parse::<f64>().ok());
+        let middle =
+            ["VolGeomC_R", "VolGeomC_A", "VolGeomC_S"].map(|name| self.meta(name)?.parse::<f64>().ok());
         let [Some(x), Some(y), Some(z)] = middle else { return None };
         let is_finite = [x, y, z].iter().all(|v| v.is_finite());
         is_finite.then_some([[1.0, 0.0, 0.0, x], [0.0, 1.0, 0.0, y], [0.0, 0.0, 1.0, z]])

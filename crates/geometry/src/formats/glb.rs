@@ -38,8 +38,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
         let chunk = reader.take(length)?;
         match kind {
             JSON => {
-                json = serde_json::from_slice(chunk)
-                    .map_err(|e| Error::corrupt(format!("expected JSON in a .glb file, found a mistake in it: {e}")))?;
+                json = serde_json::from_slice(chunk).map_err(|e| {
+                    Error::corrupt(format!("expected JSON in a .glb file, found a mistake in it: {e}"))
+                })?;
             }
             BINARY if binary.is_empty() => binary = chunk,
             _ => {}
@@ -58,10 +59,18 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
 impl Document<'_> {
     fn part(&self, list: &str, number: Option<u64>) -> Result<&Value> {
         let part = number.and_then(|number| self.json.pointer(&format!("/{list}/{number}")));
-        part.ok_or_else(|| Error::corrupt(format!("expected an entry of `{list}` in a .glb file, found none")))
+        part.ok_or_else(|| {
+            Error::corrupt(format!("expected an entry of `{list}` in a .glb file, found none"))
+        })
     }
 
-    fn add_node(&mut self, number: Option<u64>, outer: &Rows, depth: usize, geometry: &mut Geometry) -> Result<()> {
+    fn add_node(
+        &mut self,
+        number: Option<u64>,
+        outer: &Rows,
+        depth: usize,
+        geometry: &mut Geometry,
+    ) -> Result<()> {
         let node = self.part("nodes", number)?.clone();
         self.meshes += 1;
         if depth > MAX_DEPTH || self.meshes > MAX_MESHES {
@@ -87,7 +96,10 @@ impl Document<'_> {
             geometry.notes.push("Parts of it that are no triangles are left out.".to_owned());
             return Ok(());
         }
-        let mut own = Geometry { positions: self.numbers(&primitive["attributes"]["POSITION"])?.as_chunks().0.to_vec(), ..Geometry::default() };
+        let mut own = Geometry {
+            positions: self.numbers(&primitive["attributes"]["POSITION"])?.as_chunks().0.to_vec(),
+            ..Geometry::default()
+        };
         own.transform(rows);
         let before = u32::try_from(geometry.positions.len()).unwrap_or(u32::MAX);
         let corners = match &primitive["indices"] {
@@ -104,13 +116,16 @@ impl Document<'_> {
     fn numbers(&self, accessor: &Value) -> Result<Vec<f64>> {
         let accessor = self.part("accessors", accessor.as_u64())?;
         let view = self.part("bufferViews", accessor["bufferView"].as_u64())?;
-        let count_of = |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+        let count_of =
+            |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
         let number_type = match accessor["componentType"].as_u64() {
             Some(5121) => NumberType::U8,
             Some(5123) => NumberType::U16,
             Some(5125) => NumberType::U32,
             Some(5126) => NumberType::F32,
-            other => return Err(Error::unsupported(format!("expected a component type of glTF, found {other:?}"))),
+            other => {
+                return Err(Error::unsupported(format!("expected a component type of glTF, found {other:?}")));
+            }
         };
         let components = if accessor["type"] == "VEC3" { 3 } else { 1 };
         let size = components * number_type.size_bytes();
@@ -153,7 +168,8 @@ fn rows_of(node: &Value) -> Rows {
 
 fn product(outer: &Rows, inner: &Rows) -> Rows {
     outer.map(|row| {
-        let column = |c: usize| (0..3).map(|k| row[k] * inner[k][c]).sum::<f64>() + if c == 3 { row[3] } else { 0.0 };
+        let column =
+            |c: usize| (0..3).map(|k| row[k] * inner[k][c]).sum::<f64>() + if c == 3 { row[3] } else { 0.0 };
         [column(0), column(1), column(2), column(3)]
     })
 }

@@ -37,7 +37,9 @@ impl Body<'_> {
         match self {
             Self::Binary(reader) => reader.number(number_type),
             Self::Text(words) => {
-                let word = words.next().ok_or_else(|| Error::corrupt("expected more numbers, found the end of the file"))?;
+                let word = words
+                    .next()
+                    .ok_or_else(|| Error::corrupt("expected more numbers, found the end of the file"))?;
                 word.parse().map_err(|_| Error::corrupt(format!("expected a number, found `{word}`")))
             }
         }
@@ -52,7 +54,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     let (mut format, mut elements, mut is_lps) = (String::new(), Vec::<Element>::new(), false);
     for number in 0.. {
         if number == MAX_HEADER_LINES {
-            return Err(Error::too_large(format!("expected at most {MAX_HEADER_LINES} lines in the header of a PLY file")));
+            return Err(Error::too_large(format!(
+                "expected at most {MAX_HEADER_LINES} lines in the header of a PLY file"
+            )));
         }
         let line = String::from_utf8_lossy(reader.line(MAX_LINE_BYTES)?).into_owned();
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -61,15 +65,22 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
             ["format", name, ..] => name.clone_into(&mut format),
             ["comment", ..] => is_lps |= line.contains("SPACE=LPS"),
             ["element", name, count] => {
-                let count = count.parse().map_err(|_| Error::corrupt(format!("expected a count, found `{line}`")))?;
+                let count =
+                    count.parse().map_err(|_| Error::corrupt(format!("expected a count, found `{line}`")))?;
                 elements.push(Element { name: name.to_owned(), count, properties: Vec::new() });
             }
             ["property", "list", count, number, name] => {
                 let count_type = Some(number_type(count)?);
-                add(&mut elements, Property { name: name.to_owned(), count_type, number_type: number_type(number)? })?;
+                add(
+                    &mut elements,
+                    Property { name: name.to_owned(), count_type, number_type: number_type(number)? },
+                )?;
             }
             ["property", number, name] => {
-                add(&mut elements, Property { name: name.to_owned(), count_type: None, number_type: number_type(number)? })?;
+                add(
+                    &mut elements,
+                    Property { name: name.to_owned(), count_type: None, number_type: number_type(number)? },
+                )?;
             }
             _ => {}
         }
@@ -82,7 +93,11 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
             text = String::from_utf8_lossy(reader.rest());
             Body::Text(text.split_ascii_whitespace())
         }
-        _ => return Err(Error::corrupt(format!("expected a PLY file in text or binary, found the format `{format}`"))),
+        _ => {
+            return Err(Error::corrupt(format!(
+                "expected a PLY file in text or binary, found the format `{format}`"
+            )));
+        }
     };
     let mut geometry = Geometry::default();
     for element in &elements {
@@ -98,7 +113,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
 }
 
 fn add(elements: &mut [Element], property: Property) -> Result<()> {
-    let element = elements.last_mut().ok_or_else(|| Error::corrupt("expected an element before the first property"))?;
+    let element =
+        elements.last_mut().ok_or_else(|| Error::corrupt("expected an element before the first property"))?;
     element.properties.push(property);
     Ok(())
 }
@@ -117,7 +133,11 @@ fn number_type(name: &str) -> Result<NumberType> {
     })
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "colors are clamped; values are f32")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "colors are clamped; values are f32"
+)]
 fn read_vertices(body: &mut Body<'_>, element: &Element, geometry: &mut Geometry) -> Result<()> {
     check_count(element.count, MAX_VERTICES, "vertices")?;
     let place = |names: [&str; 2]| element.properties.iter().position(|p| names.contains(&&*p.name));
@@ -127,7 +147,12 @@ fn read_vertices(body: &mut Body<'_>, element: &Element, geometry: &mut Geometry
     let colors = [place(["red", "r"]), place(["green", "g"]), place(["blue", "b"])];
     let color_of = |places: [usize; 3], row: &[f64]| {
         places.map(|place| {
-            let share = if matches!(element.properties[place].number_type, NumberType::F32 | NumberType::F64) { 255.0 } else { 1.0 };
+            let share = if matches!(element.properties[place].number_type, NumberType::F32 | NumberType::F64)
+            {
+                255.0
+            } else {
+                1.0
+            };
             (row[place] * share).round().clamp(0.0, 255.0) as u8
         })
     };
@@ -135,7 +160,9 @@ fn read_vertices(body: &mut Body<'_>, element: &Element, geometry: &mut Geometry
     let is_other = |place: usize| {
         let name = &*element.properties[place].name;
         let is_known = [x, y, z].contains(&place) || colors.is_some_and(|colors| colors.contains(&place));
-        !is_known && element.properties[place].count_type.is_none() && !["nx", "ny", "nz", "alpha"].contains(&name)
+        !is_known
+            && element.properties[place].count_type.is_none()
+            && !["nx", "ny", "nz", "alpha"].contains(&name)
     };
     let others: Vec<usize> = (0..element.properties.len()).filter(|&place| is_other(place)).collect();
     let mut values: Vec<VertexValues> = others
@@ -147,7 +174,9 @@ fn read_vertices(body: &mut Body<'_>, element: &Element, geometry: &mut Geometry
         for (value, property) in row.iter_mut().zip(&element.properties) {
             *value = match property.count_type {
                 None => body.number(property.number_type)?,
-                Some(count_type) => list(body, count_type, property.number_type)?.first().copied().unwrap_or(0.0),
+                Some(count_type) => {
+                    list(body, count_type, property.number_type)?.first().copied().unwrap_or(0.0)
+                }
             };
         }
         geometry.positions.push([row[x], row[y], row[z]]);
@@ -165,7 +194,9 @@ fn read_vertices(body: &mut Body<'_>, element: &Element, geometry: &mut Geometry
 fn list(body: &mut Body<'_>, count_type: NumberType, number_type: NumberType) -> Result<Vec<f64>> {
     let count = index(body.number(count_type)?)? as usize;
     if count > MAX_CORNERS {
-        return Err(Error::corrupt(format!("expected at most {MAX_CORNERS} entries of a list in a PLY file, found {count}")));
+        return Err(Error::corrupt(format!(
+            "expected at most {MAX_CORNERS} entries of a list in a PLY file, found {count}"
+        )));
     }
     (0..count).map(|_| body.number(number_type)).collect()
 }

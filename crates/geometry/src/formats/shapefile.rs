@@ -82,7 +82,12 @@ fn pair(reader: &mut ByteReader<'_>) -> Result<[f64; 2]> {
     Ok([reader.number(NumberType::F64)?, reader.number(NumberType::F64)?])
 }
 
-fn add_vertices(reader: &mut ByteReader<'_>, count: usize, has_z: bool, geometry: &mut Geometry) -> Result<()> {
+fn add_vertices(
+    reader: &mut ByteReader<'_>,
+    count: usize,
+    has_z: bool,
+    geometry: &mut Geometry,
+) -> Result<()> {
     let flat = reader.numbers(NumberType::F64, count.saturating_mul(2))?;
     let heights = if has_z {
         reader.take(16)?;

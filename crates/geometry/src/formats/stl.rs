@@ -20,7 +20,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
         let count = reader.u32()? as usize;
         crate::model::check_count(count, MAX_TRIANGLES, "triangles")?;
         for _ in 0..count {
-            let numbers = ByteReader::new(reader.take(TRIANGLE_BYTES)?, false).numbers(NumberType::F32, 12)?;
+            let numbers =
+                ByteReader::new(reader.take(TRIANGLE_BYTES)?, false).numbers(NumberType::F32, 12)?;
             builder.add(numbers.as_chunks::<3>().0)?;
         }
     } else {
@@ -35,7 +36,10 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
                 Some("vertex") => {
                     let numbers: Vec<f64> = words.map_while(|word| word.parse().ok()).collect();
                     let Ok(corner) = <[f64; 3]>::try_from(numbers) else {
-                        return Err(Error::corrupt(format!("expected `vertex` and three numbers, found `{}`", line.trim())));
+                        return Err(Error::corrupt(format!(
+                            "expected `vertex` and three numbers, found `{}`",
+                            line.trim()
+                        )));
                     };
                     corners.push(corner);
                 }
@@ -57,7 +61,10 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
 
 /// Returns whether the size is that of a binary file; text may begin in the same way.
 fn is_binary(bytes: &[u8]) -> bool {
-    let count = bytes.get(HEADER_BYTES..HEADER_BYTES + 4).and_then(|word| word.try_into().ok()).map(u32::from_le_bytes);
+    let count = bytes
+        .get(HEADER_BYTES..HEADER_BYTES + 4)
+        .and_then(|word| word.try_into().ok())
+        .map(u32::from_le_bytes);
     let size = count.map(|count| HEADER_BYTES as u64 + 4 + u64::from(count) * TRIANGLE_BYTES as u64);
     size == Some(bytes.len() as u64) || size.is_some() && !bytes.starts_with(b"solid")
 }

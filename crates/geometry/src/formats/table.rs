@@ -38,17 +38,24 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8) -> Result<Geometry> {
     let mut columns = None;
     let mut geometry = Geometry::default();
     let (mut line, mut last) = (String::new(), None);
-    let bad = |error: csv::Error| Error::corrupt(format!("expected a table of points, found a mistake in it: {error}"));
+    let bad = |error: csv::Error| {
+        Error::corrupt(format!("expected a table of points, found a mistake in it: {error}"))
+    };
     for (number, record) in (1usize..).zip(&mut records) {
         let record = record.map_err(bad)?;
-        let field = |column: usize| String::from_utf8_lossy(record.get(column).unwrap_or_default()).trim().to_owned();
+        let field =
+            |column: usize| String::from_utf8_lossy(record.get(column).unwrap_or_default()).trim().to_owned();
         let Some(columns) = &columns else {
             let first: Vec<String> = (0..record.len().min(1_024)).map(field).collect();
             let found = Columns::of(&first)?;
             geometry.is_flat = found.position[2].is_none();
-            geometry.space = if found.is_geographic { GeometrySpace::Geographic } else { GeometrySpace::World };
-            geometry.values =
-                found.values.iter().map(|(_, name)| VertexValues { name: name.clone(), values: Vec::new() }).collect();
+            geometry.space =
+                if found.is_geographic { GeometrySpace::Geographic } else { GeometrySpace::World };
+            geometry.values = found
+                .values
+                .iter()
+                .map(|(_, name)| VertexValues { name: name.clone(), values: Vec::new() })
+                .collect();
             let has_header = first.first().is_some_and(|word| word.parse::<f64>().is_err());
             if !has_header {
                 add(&found, &field, number, &mut geometry)?;
@@ -74,17 +81,27 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8) -> Result<Geometry> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "values by vertex are f32")]
-fn add(columns: &Columns, field: &dyn Fn(usize) -> String, number: usize, geometry: &mut Geometry) -> Result<u32> {
+fn add(
+    columns: &Columns,
+    field: &dyn Fn(usize) -> String,
+    number: usize,
+    geometry: &mut Geometry,
+) -> Result<u32> {
     let mut position = [0.0; 3];
     for (place, column) in position.iter_mut().zip(columns.position) {
         let Some(column) = column else { continue };
         let word = field(column);
         *place = word.parse().map_err(|_| {
-            Error::corrupt(format!("expected a number in column {} of row {number}, found `{word}`", column + 1))
+            Error::corrupt(format!(
+                "expected a number in column {} of row {number}, found `{word}`",
+                column + 1
+            ))
         })?;
     }
     let vertex = geometry.add_vertex(position)?;
-    if let Some(text) = columns.text.map(field).filter(|text| !text.is_empty() && geometry.texts.len() <= crate::MAX_TEXTS) {
+    if let Some(text) =
+        columns.text.map(field).filter(|text| !text.is_empty() && geometry.texts.len() <= crate::MAX_TEXTS)
+    {
         geometry.texts.push(VertexText { vertex, text });
     }
     for ((column, _), values) in columns.values.iter().zip(&mut geometry.values) {
@@ -104,7 +121,8 @@ impl Columns {
             return Ok(Self { position, ..Self::default() });
         }
         let names: Vec<String> = first.iter().map(|name| name.to_ascii_lowercase()).collect();
-        let find = |known: &[&str]| known.iter().find_map(|name| names.iter().position(|found| found == name));
+        let find =
+            |known: &[&str]| known.iter().find_map(|name| names.iter().position(|found| found == name));
         let position = [find(&X), find(&Y), find(&Z)];
         if position[0].is_none() || position[1].is_none() {
             return Err(missing());
@@ -113,7 +131,13 @@ impl Columns {
         let is_used = |at: usize| position.contains(&Some(at)) || text == Some(at) || line == Some(at);
         let values = (0..first.len()).filter(|&at| !is_used(at)).take(MAX_VALUE_NAMES);
         let is_geographic = position[0].is_some_and(|at| GEOGRAPHIC.contains(&&*names[at]));
-        Ok(Self { values: values.map(|at| (at, first[at].clone())).collect(), position, text, line, is_geographic })
+        Ok(Self {
+            values: values.map(|at| (at, first[at].clone())).collect(),
+            position,
+            text,
+            line,
+            is_geographic,
+        })
     }
 }
 

@@ -44,7 +44,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     let mark = b"<AppendedData";
     let appended_at = bytes.windows(mark.len()).position(|window| window == mark);
     let (head, appended) = bytes.split_at(appended_at.unwrap_or(bytes.len()));
-    let head = std::str::from_utf8(head).map_err(|_| Error::corrupt("expected a VTP file in UTF-8, found other bytes"))?;
+    let head = std::str::from_utf8(head)
+        .map_err(|_| Error::corrupt("expected a VTP file in UTF-8, found other bytes"))?;
     let mut encoding = Encoding::default();
     let data = appended_data(appended, &mut encoding);
     let arrays = arrays(head, &mut encoding)?;
@@ -144,7 +145,9 @@ impl DataArray {
             "Float64" => Some(NumberType::F64),
             _ => None,
         };
-        let number = |name: &str, other: usize| -> Result<usize> { Ok(attribute(start, name)?.trim().parse().unwrap_or(other)) };
+        let number = |name: &str, other: usize| -> Result<usize> {
+            Ok(attribute(start, name)?.trim().parse().unwrap_or(other))
+        };
         Ok(Self {
             piece,
             section: section.cloned().unwrap_or_default(),
@@ -305,7 +308,11 @@ fn add_cell(section: &str, vertices: &[u32], geometry: &mut Geometry) -> Result<
 }
 
 /// Adds the values by vertex of a piece: vectors as their lengths, three bytes as colors.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "values by vertex are f32; colors are bytes")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "values by vertex are f32; colors are bytes"
+)]
 fn add_values(
     arrays: &[&DataArray],
     decoder: &mut Decoder<'_>,
@@ -321,7 +328,9 @@ fn add_values(
         }
         if array.number_type == Some(NumberType::U8) && (3..=4).contains(&components) {
             geometry.colors.resize(before, [255; 3]);
-            geometry.colors.extend(numbers.chunks_exact(components).map(|c| [c[0] as u8, c[1] as u8, c[2] as u8]));
+            geometry
+                .colors
+                .extend(numbers.chunks_exact(components).map(|c| [c[0] as u8, c[1] as u8, c[2] as u8]));
             continue;
         }
         let known = values.iter().position(|values| values.name == array.name).unwrap_or_else(|| {
@@ -330,7 +339,8 @@ fn add_values(
         });
         let into = &mut values[known].values;
         into.resize(before, f32::NAN);
-        let length = |v: &[f64]| if let [one] = v { *one } else { v.iter().map(|v| v * v).sum::<f64>().sqrt() };
+        let length =
+            |v: &[f64]| if let [one] = v { *one } else { v.iter().map(|v| v * v).sum::<f64>().sqrt() };
         into.extend(numbers.chunks_exact(components).map(|v| length(v) as f32));
     }
     for values in values {

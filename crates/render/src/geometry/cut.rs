@@ -76,7 +76,9 @@ impl GeometryCut {
         let is_across = |plane: &Self| plane.normal.dot(forward).abs() > STRAIGHT;
         if !slices.is_empty() {
             let planes = slices.iter().map(|slice| slice.plane());
-            return planes.filter_map(|(normal, offset)| Self::in_world(view, normal, offset)).find(is_across);
+            return planes
+                .filter_map(|(normal, offset)| Self::in_world(view, normal, offset))
+                .find(is_across);
         }
         let [low, high] = [view.volume_box().0, view.volume_box().1];
         (0..3)

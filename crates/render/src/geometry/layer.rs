@@ -79,9 +79,14 @@ impl SceneGeometry {
             (0.0..=1.0).contains(&layer.opacity) && (0.0..=256.0).contains(&layer.size_pixels)
         };
         if !self.layers.iter().all(is_legal) {
-            return Err(Error::invalid("expected geometry with opacity from 0 to 1 and sizes from 0 to 256 pixels"));
+            return Err(Error::invalid(
+                "expected geometry with opacity from 0 to 1 and sizes from 0 to 256 pixels",
+            ));
         }
-        if self.cut.is_some_and(|cut| !(cut.normal.is_normalized() && cut.offset.is_finite() && cut.reach >= 0.0)) {
+        if self
+            .cut
+            .is_some_and(|cut| !(cut.normal.is_normalized() && cut.offset.is_finite() && cut.reach >= 0.0))
+        {
             return Err(Error::invalid("expected a plane with a normal of length 1 to cut geometry"));
         }
         Ok(())

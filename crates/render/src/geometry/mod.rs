@@ -22,12 +22,12 @@ mod texts;
 use glam::DVec3;
 use rayon::prelude::*;
 
-use crate::{Bounds, ImageSize, LightShares, Scene};
 use crate::cpu::fragments::Fragment;
 use crate::geometry::project::{Bins, ProjectedLayer};
 use crate::geometry::samples::BandSamples;
 use crate::geometry::texts::fragments_of_texts;
 use crate::scene::camera::Lens;
+use crate::{Bounds, ImageSize, LightShares, Scene};
 
 pub use layer::{GeometryCut, GeometryFaces, GeometryLayer, MAX_GEOMETRY_LAYERS, SceneGeometry};
 pub use shape::GeometryShape;
@@ -64,7 +64,8 @@ fn fragments_of(picture: &GeometryPicture<'_>, lens: &Lens) -> Vec<Fragment> {
         return Vec::new();
     }
     let shown = picture.geometry.layers.iter().filter(|layer| layer.opacity > 0.0);
-    let layers: Vec<ProjectedLayer<'_>> = shown.map(|layer| ProjectedLayer::new(layer, picture, lens)).collect();
+    let layers: Vec<ProjectedLayer<'_>> =
+        shown.map(|layer| ProjectedLayer::new(layer, picture, lens)).collect();
     let bins: Vec<Bins> = layers.iter().map(|layer| layer.bins(picture.size)).collect();
     let bands: Vec<Vec<Fragment>> = (0..picture.size.height.div_ceil(BAND_ROWS))
         .into_par_iter()

@@ -3,12 +3,12 @@
 use glam::DVec3;
 use rayon::prelude::*;
 
+use crate::ImageSize;
 use crate::geometry::BAND_ROWS;
+use crate::geometry::GeometryPicture;
 use crate::geometry::cut::{CutEnd, crossings};
 use crate::geometry::layer::{GeometryCut, GeometryFaces, GeometryLayer};
 use crate::scene::camera::Lens;
-use crate::ImageSize;
-use crate::geometry::GeometryPicture;
 
 /// Primitives that one task sorts into bands.
 const TOGETHER: usize = 1 << 14;
@@ -77,7 +77,8 @@ pub(crate) fn project(lens: &Lens, size: ImageSize, world: DVec3) -> ScreenVerte
 impl<'a> ProjectedLayer<'a> {
     pub(crate) fn new(layer: &'a GeometryLayer, picture: &GeometryPicture<'_>, lens: &Lens) -> Self {
         let positions = &layer.shape.geometry().positions;
-        let vertices = positions.par_iter().with_min_len(TOGETHER).map(|&p| project(lens, picture.size, p.into()));
+        let vertices =
+            positions.par_iter().with_min_len(TOGETHER).map(|&p| project(lens, picture.size, p.into()));
         let cut = picture.geometry.cut;
         Self {
             vertices: vertices.collect(),

@@ -27,7 +27,10 @@ pub(crate) fn resolve(all: &[(BandSamples, f32)], lens: &Lens, size: ImageSize) 
         }
         of_pixel.sort_by(|a, b| a.depth.total_cmp(&b.depth));
         // Nothing is seen behind an opaque fragment.
-        let end = of_pixel.iter().position(|fragment| fragment.alpha == u8::MAX).map_or(of_pixel.len(), |at| at + 1);
+        let end = of_pixel
+            .iter()
+            .position(|fragment| fragment.alpha == u8::MAX)
+            .map_or(of_pixel.len(), |at| at + 1);
         fragments.extend_from_slice(&of_pixel[..end.min(MAX_FRAGMENTS_PER_PIXEL)]);
     }
     fragments
@@ -52,11 +55,13 @@ fn of_samples(
     sorted[..count].sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut from, mut covered) = (0, 0.0);
     while from < count {
-        let reach = sorted[from].0 + SAME_DEPTH_PIXELS * pixel_world(lens, size, sorted[from].0.into()) as f32;
+        let reach =
+            sorted[from].0 + SAME_DEPTH_PIXELS * pixel_world(lens, size, sorted[from].0.into()) as f32;
         let to = from + sorted[from..count].iter().take_while(|(depth, _)| *depth <= reach).count().max(1);
         let own = &sorted[from..to];
         let part = own.len() as f32;
-        let color = [0, 1, 2].map(|c| (own.iter().map(|(_, color)| f32::from(color[c])).sum::<f32>() / part).round() as u8);
+        let color = [0, 1, 2]
+            .map(|c| (own.iter().map(|(_, color)| f32::from(color[c])).sum::<f32>() / part).round() as u8);
         let share = opacity * part / SAMPLES as f32;
         let alpha = (share / (1.0 - covered) * 255.0).round().clamp(0.0, 255.0) as u8;
         covered += share;

@@ -3,7 +3,8 @@
 /// Samples of a pixel.
 pub(crate) const SAMPLES: usize = 4;
 /// Places of the samples in a pixel: no two in one row or one column, so that edges in all directions are smooth.
-pub(crate) const PLACES: [[f64; 2]; SAMPLES] = [[0.375, 0.125], [0.875, 0.375], [0.125, 0.625], [0.625, 0.875]];
+pub(crate) const PLACES: [[f64; 2]; SAMPLES] =
+    [[0.375, 0.125], [0.875, 0.375], [0.125, 0.625], [0.625, 0.875]];
 
 /// Samples of a band of rows.
 pub(crate) struct BandSamples {

@@ -2,12 +2,12 @@
 
 use glam::{DVec2, DVec3, Vec3};
 
+use crate::Bounds;
+use crate::geometry::GeometryPicture;
 use crate::geometry::project::{Bins, Primitive, ProjectedLayer, project};
 use crate::geometry::resolve::pixel_world;
 use crate::geometry::samples::{BandSamples, PLACES};
 use crate::scene::camera::Lens;
-use crate::Bounds;
-use crate::geometry::GeometryPicture;
 
 /// Cosine of the largest angle between a face and the mean normal of its vertex at which the surface is drawn as if it were
 /// curved there; beyond it, the vertex lies on an edge.
@@ -141,7 +141,8 @@ impl Scanner<'_, '_> {
             for column in columns.clone() {
                 for (sample, place) in PLACES.iter().enumerate() {
                     let p = DVec2::new(f64::from(column) + place[0], f64::from(row) + place[1]);
-                    let shares = [(c - b).perp_dot(p - b), (a - c).perp_dot(p - c), (b - a).perp_dot(p - a)].map(|w| w / area);
+                    let shares = [(c - b).perp_dot(p - b), (a - c).perp_dot(p - c), (b - a).perp_dot(p - a)]
+                        .map(|w| w / area);
                     if shares.iter().any(|&share| share < 0.0) {
                         continue;
                     }
@@ -203,7 +204,8 @@ impl Scanner<'_, '_> {
         let Some(part) = part else { return };
         let colors = vertices.map(|vertex| Vec3::from(self.layer.color(vertex).map(f32::from)));
         #[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
-        let ends = part.map(|share| (world[0].lerp(world[1], share), colors[0].lerp(colors[1], share as f32)));
+        let ends =
+            part.map(|share| (world[0].lerp(world[1], share), colors[0].lerp(colors[1], share as f32)));
         self.segment(ends);
     }
 
@@ -232,7 +234,8 @@ impl Scanner<'_, '_> {
                 let share = (vertices[other].depth - near) / (vertices[other].depth - vertices[end].depth);
                 // A little before it, so that rounding does not put it behind.
                 let share = share * (1.0 - 1e-9);
-                ends[end] = (ends[other].0.lerp(ends[end].0, share), ends[other].1.lerp(ends[end].1, share as f32));
+                ends[end] =
+                    (ends[other].0.lerp(ends[end].0, share), ends[other].1.lerp(ends[end].1, share as f32));
                 vertices[end] = screen(ends[end].0);
             }
         }
@@ -248,7 +251,11 @@ impl Scanner<'_, '_> {
             for column in Self::range(low, high, [0, self.picture.size.width]) {
                 for (sample, place) in PLACES.iter().enumerate() {
                     let p = DVec2::new(f64::from(column) + place[0], f64::from(row) + place[1]);
-                    let share = if length_squared > 0.0 { ((p - a).dot(along) / length_squared).clamp(0.0, 1.0) } else { 0.0 };
+                    let share = if length_squared > 0.0 {
+                        ((p - a).dot(along) / length_squared).clamp(0.0, 1.0)
+                    } else {
+                        0.0
+                    };
                     if p.distance_squared(a + along * share) > radius * radius {
                         continue;
                     }
@@ -287,7 +294,11 @@ impl Scanner<'_, '_> {
     }
 
     /// Puts a sample of a line or point, a little nearer than it is, so that it is seen on a surface through it.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "depths are f32; bytes of colors")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "depths are f32; bytes of colors"
+    )]
     fn mark(&mut self, [column, row]: [u32; 2], sample: usize, depth: f64, world: DVec3, color: Vec3) {
         let depth = if self.layer.cut.is_some() {
             FRONT_DEPTH

@@ -21,7 +21,8 @@ impl GeometryShape {
     /// Prepares a geometry whose positions are in world space.
     #[must_use]
     pub fn new(geometry: Arc<Geometry>) -> Self {
-        let mut normals = vec![DVec3::ZERO; if geometry.triangles.is_empty() { 0 } else { geometry.positions.len() }];
+        let mut normals =
+            vec![DVec3::ZERO; if geometry.triangles.is_empty() { 0 } else { geometry.positions.len() }];
         let bounds = geometry.bounds().unwrap_or_default();
         // Independent of the unit of length, areas stay far from the limits of `f32`.
         let scale = (DVec3::from(bounds[1]) - DVec3::from(bounds[0])).max_element().max(f64::MIN_POSITIVE);
@@ -50,7 +51,9 @@ impl GeometryShape {
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         // Edges are at most three for each triangle.
-        self.geometry.size_bytes() + self.normals.len() * size_of::<Vec3>() + self.geometry.triangles.len() * 24
+        self.geometry.size_bytes()
+            + self.normals.len() * size_of::<Vec3>()
+            + self.geometry.triangles.len() * 24
     }
 
     pub(crate) fn position(&self, vertex: u32) -> DVec3 {

@@ -64,7 +64,9 @@ fn depth_by_ray(geometry: &Geometry, lens: &Lens, near: f64, clip: Option<Bounds
 fn soup() -> impl Strategy<Value = Geometry> {
     let corner = prop::array::uniform3(-1.5..1.5f64);
     prop::collection::vec(prop::array::uniform3(corner), 1..12).prop_map(|triangles| Geometry {
-        triangles: (0..u32::try_from(triangles.len()).unwrap()).map(|n| [3 * n, 3 * n + 1, 3 * n + 2]).collect(),
+        triangles: (0..u32::try_from(triangles.len()).unwrap())
+            .map(|n| [3 * n, 3 * n + 1, 3 * n + 2])
+            .collect(),
         positions: triangles.into_iter().flatten().collect(),
         ..Geometry::default()
     })
@@ -129,7 +131,8 @@ fn lines_and_points_are_as_wide_as_asked_and_hide_what_is_behind() {
     let cross = Geometry { positions, lines: vec![[0, 1]], points: vec![2], ..Geometry::default() };
     let camera = Camera { eye: [0.0, -4.0, 0.0], target: [0.0; 3], up: [0.0, 0.0, 1.0], ..camera(false) };
     let wide = |size_pixels: f32| {
-        let (fragments, _) = drawn(vec![GeometryLayer { size_pixels, ..layer(cross.clone()) }], &camera, None);
+        let (fragments, _) =
+            drawn(vec![GeometryLayer { size_pixels, ..layer(cross.clone()) }], &camera, None);
         fragments.iter().map(|fragment| f64::from(fragment.alpha) / 255.0).sum::<f64>()
     };
     let [thin, thick] = [wide(2.0), wide(6.0)];
@@ -154,8 +157,15 @@ fn surfaces_are_drawn_where_they_cross_the_plane_of_a_picture() {
     let camera = Camera { eye: [0.0, -4.0, 0.0], target: [0.0; 3], up: [0.0, 0.0, 1.0], ..camera(false) };
     let lens = Lens::new(&camera, SIZE).unwrap();
     let cut = Some(GeometryCut { normal: DVec3::Y, offset: 0.0, reach: 0.1 });
-    let scene = SceneGeometry { layers: vec![GeometryLayer { size_pixels: 1.0, ..layer(geometry) }].into(), cut };
-    let picture = GeometryPicture { geometry: &scene, size: SIZE, clip: None, light: LightShares::default(), near: 0.0 };
+    let scene =
+        SceneGeometry { layers: vec![GeometryLayer { size_pixels: 1.0, ..layer(geometry) }].into(), cut };
+    let picture = GeometryPicture {
+        geometry: &scene,
+        size: SIZE,
+        clip: None,
+        light: LightShares::default(),
+        near: 0.0,
+    };
     let fragments = fragments_of(&picture, &lens);
     let pixels: f64 = fragments.iter().map(|fragment| f64::from(fragment.alpha) / 255.0).sum();
     let per_world = f64::from(SIZE.height) / 2.0 / lens.half[1];

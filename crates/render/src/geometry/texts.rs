@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use glam::DVec2;
 
-use crate::geometry::GeometryPicture;
 use crate::cpu::fragments::Fragment;
+use crate::geometry::GeometryPicture;
 use crate::geometry::project::ProjectedLayer;
 use crate::geometry::scan::holds;
 use crate::image::annotate::text::{TextPlace, TextWriter};
@@ -19,7 +19,11 @@ const LETTERS_PIXELS: [f32; 2] = [11.0, 36.0];
 const BORDER: f32 = 0.6;
 
 /// Returns the fragments of the texts of a layer.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of colors, pixels of the image")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "bytes of colors, pixels of the image"
+)]
 pub(crate) fn fragments_of_texts(layer: &ProjectedLayer<'_>, picture: &GeometryPicture<'_>) -> Vec<Fragment> {
     let texts = &layer.layer.shape.geometry().texts;
     if texts.is_empty() {
@@ -38,7 +42,10 @@ pub(crate) fn fragments_of_texts(layer: &ProjectedLayer<'_>, picture: &GeometryP
             || layer.cut.is_some_and(|cut| !cut.is_near(world))
             || picture.clip.is_some_and(|clip| !holds(&clip, world));
         let at = DVec2::new(vertex.at[0] + layer.radius + 3.0, vertex.at[1]);
-        let is_inside = at.x > -1e4 && at.y > -1e4 && at.x < f64::from(size.width) && at.y < f64::from(size.height) + 50.0;
+        let is_inside = at.x > -1e4
+            && at.y > -1e4
+            && at.x < f64::from(size.width)
+            && at.y < f64::from(size.height) + 50.0;
         if is_hidden || !is_inside {
             continue;
         }

@@ -24,8 +24,8 @@ use array::{Error, Result};
 use view::Mode;
 
 use crate::{
-    Bounds, Camera, ColorByArray, ImageSize, Isosurface, LightShares, MAX_BOXES, Portion, Quality, SceneGeometry, Slice,
-    TransferFunction, VolumeView, WireBoxes,
+    Bounds, Camera, ColorByArray, ImageSize, Isosurface, LightShares, MAX_BOXES, Portion, Quality,
+    SceneGeometry, Slice, TransferFunction, VolumeView, WireBoxes,
 };
 
 /// Complete description of one picture, except the blocks.

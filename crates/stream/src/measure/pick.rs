@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use array::{ArrayInfo, Error, Result, Scalar};
 use futures::future::try_join_all;
-use render::{LightShares, Pick, PickTarget, Quality, Scene, VolumeView, stereo};
+use render::{LightShares, Pick, PickTarget, Quality, Scene, SceneGeometry, VolumeView, stereo};
 use serde::Serialize;
 
 use super::element::{AxisPosition, ElementValue, channel_name, positions};

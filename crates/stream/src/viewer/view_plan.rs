@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use array::{Dataset, Error, Result};
 use render::{
-    Camera, Demand, ImageSize, LightShares, Portion, Quality, Scene, ViewLevel, VolumeView, stereo,
+    Camera, Demand, ImageSize, LightShares, Portion, Quality, Scene, SceneGeometry, ViewLevel, VolumeView,
+    stereo,
 };
 use serde::{Deserialize, Serialize};
 use session::ParticipantId;

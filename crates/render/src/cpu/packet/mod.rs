@@ -15,9 +15,9 @@ pub(crate) mod spacing;
 use glam::Vec4;
 
 use crate::blocks::voxel::Voxel;
-use crate::cpu::fragments::PacketFragments;
 use crate::cpu::caster::Caster;
 use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
+use crate::cpu::fragments::PacketFragments;
 use crate::cpu::packet::rays::{PacketRays, Spans};
 use crate::cpu::packet::solids::{DrawSolids, SolidHits};
 use crate::cpu::packet::spacing::lengthened;

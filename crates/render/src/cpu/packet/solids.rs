@@ -10,9 +10,9 @@ use std::cell::Cell;
 use glam::{DVec3, Vec4};
 
 use crate::blocks::voxel::Voxel;
-use crate::cpu::fragments::PacketFragments;
 use crate::cpu::color_by::{ColorBlock, ColorLookup, StepColors};
 use crate::cpu::context::CastContext;
+use crate::cpu::fragments::PacketFragments;
 use crate::cpu::packet::rays::PacketRays;
 use crate::cpu::packet::size::LaneValues;
 use crate::cpu::samples::accumulated::{Accumulated, size_of_parts, size_of_recolored_parts};
