@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use targets::{
-    chunk, client, datagrams, description, files, frames, geometry, operations, pair, server, talk, texts, zarr,
+    chunk, client, datagrams, description, files, frames, geometry, operations, pair, server, talk, texts,
+    zarr,
 };
 
 /// Number of damaged copies of each seed.

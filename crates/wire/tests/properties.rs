@@ -17,8 +17,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use session::{JoinParams, ParticipantNote};
 use wire::ops::{
-    BlockBody, BlockPlace, DescribeParameters, ListEntry, ReadBlockParameters, ReadBody, ReadParameters,
-    GeometryBody, GeometryParameters, ReadPiece, StatsAnswer, StatsParameters,
+    BlockBody, BlockPlace, DescribeParameters, GeometryBody, GeometryParameters, ListEntry,
+    ReadBlockParameters, ReadBody, ReadParameters, ReadPiece, StatsAnswer, StatsParameters,
 };
 use wire::{
     BulkPart, Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Deframed, Deframer, Frame, Hello,

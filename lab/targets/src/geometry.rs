@@ -1,9 +1,8 @@
 //! Files of geometry: the first byte selects the format, the rest are the bytes of the file.
 
 /// Names by format.
-const NAMES: [&str; 10] = [
-    "x.ply", "x.stl", "x.vtp", "x.glb", "x.gii", "x.csv", "x.tsv", "x.geojson", "x.shp", "lh.pial",
-];
+const NAMES: [&str; 10] =
+    ["x.ply", "x.stl", "x.vtp", "x.glb", "x.gii", "x.csv", "x.tsv", "x.geojson", "x.shp", "lh.pial"];
 
 /// Reads a file.
 pub fn read(bytes: &[u8]) {

@@ -6,8 +6,8 @@ use session::{Item, JoinParams, ParticipantNote};
 use wire::compression::{Compressed, CompressionMethod};
 use wire::frames::probe::{Probe, ProbePacket, ProbeResult, is_quic};
 use wire::ops::{
-    BlockBody, DescribeParameters, GeometryBody, GeometryParameters, ListEntry, ReadBlockParameters, ReadParameters, ReadPiece, StatsAnswer,
-    StatsParameters, decode_json, encode_json,
+    BlockBody, DescribeParameters, GeometryBody, GeometryParameters, ListEntry, ReadBlockParameters,
+    ReadParameters, ReadPiece, StatsAnswer, StatsParameters, decode_json, encode_json,
 };
 
 /// Decodes parameters or the body of an item; the first byte selects the type.

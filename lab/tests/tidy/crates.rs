@@ -28,7 +28,10 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
     ("client", &["plan", "link", "control", "wire", "store", "array"]),
     (
         "server",
-        &["client", "export", "plan", "link", "control", "wire", "render", "geometry", "cache", "store", "array"],
+        &[
+            "client", "export", "plan", "link", "control", "wire", "render", "geometry", "cache", "store",
+            "array",
+        ],
     ),
     (
         "node",
@@ -52,7 +55,10 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
             "server", "node",
         ],
     ),
-    ("fuzz-targets", &["array", "store", "geometry", "wire", "link", "view", "render", "session", "export", "client"]),
+    (
+        "fuzz-targets",
+        &["array", "store", "geometry", "wire", "link", "view", "render", "session", "export", "client"],
+    ),
     (
         "corridor",
         &[

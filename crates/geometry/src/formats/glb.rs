@@ -124,7 +124,9 @@ impl Document<'_> {
             Some(5125) => NumberType::U32,
             Some(5126) => NumberType::F32,
             other => {
-                return Err(Error::unsupported(format!("expected a component type of glTF, found {other:?}")));
+                return Err(Error::unsupported(format!(
+                    "expected a component type of glTF, found {other:?}"
+                )));
             }
         };
         let components = if accessor["type"] == "VEC3" { 3 } else { 1 };
