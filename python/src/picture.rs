@@ -162,8 +162,9 @@ pub(crate) fn resolve_view(
     let (stack, memory_bytes) = connection.to_draw();
     let view = wait(py, async move {
         let geometry = node::geometry::for_user(&stack);
-        let resources =
-            async { Ok(DrawResources::open(DrawDevice::Cpu, memory_bytes).await?.with_geometry(geometry)) };
+        let resources = async move {
+            Ok(DrawResources::open(DrawDevice::Cpu, memory_bytes).await?.with_geometry(geometry))
+        };
         picture::view(&stack.source, &request, size, resources).await
     })?;
     serde_json::to_string(&view).map_err(|e| raise(py, &Error::internal(format!("a view in JSON: {e}"))))

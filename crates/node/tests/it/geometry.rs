@@ -12,7 +12,8 @@ fn folder() -> (tempfile::TempDir, String, Vec<u8>) {
     let folder = parent.path().join("data");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("a.bin"), [0u8; 64]).unwrap();
-    std::fs::write(folder.join("a.toml"), "shape = [4, 4, 4]\ndtype = \"u8\"\nfile = \"a.bin\"\n").unwrap();
+    std::fs::write(folder.join("a.toml"), "shape = [4, 4, 4]\ndtype = \"uint8\"\nfile = \"a.bin\"\n")
+        .unwrap();
     let mut table = b"x,y,z\n".to_vec();
     table.extend(b"1.5,2.5,3.5\n".repeat(800_000));
     std::fs::write(folder.join("points.csv"), &table).unwrap();

@@ -48,6 +48,7 @@ impl LoadedGeometry {
     ///
     /// # Errors
     /// `NotFound` for values that it does not have; those of the transfer function.
+    #[expect(clippy::cast_possible_truncation, reason = "opacities and sizes are drawn in f32")]
     pub(crate) fn layer(
         &self,
         layer: &ViewLayer,
@@ -67,7 +68,6 @@ impl LoadedGeometry {
         let is_outline = geometry.space == GeometrySpace::Geographic && !geometry.lines.is_empty();
         let own = if is_outline { OUTLINE_COLOR } else { COLORS[number % COLORS.len()] };
         let size = if geometry.points.is_empty() { LINE_PIXELS } else { POINT_PIXELS };
-        #[expect(clippy::cast_possible_truncation, reason = "opacities and sizes are drawn in f32")]
         Ok(GeometryLayer {
             shape,
             faces: match layer.drawn.unwrap_or_default() {
