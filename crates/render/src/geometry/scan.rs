@@ -12,6 +12,9 @@ use crate::scene::camera::Lens;
 /// Cosine of the largest angle between a face and the mean normal of its vertex at which the surface is drawn as if it were
 /// curved there; beyond it, the vertex lies on an edge.
 const CREASE: f32 = 0.7;
+/// Most pixels that are tested for the primitives of a layer in a band, a thousand times those of a wide picture: geometry that
+/// covers the whole picture more often is drawn in part, so that a picture takes a bounded time.
+const MAX_TESTS: u64 = 1 << 26;
 /// Depth of geometry in pictures of one plane: in front of all else.
 const FRONT_DEPTH: f32 = -1e30;
 
@@ -34,8 +37,11 @@ pub(crate) fn scan(
     lens: &Lens,
     samples: &mut BandSamples,
 ) {
-    let mut scanner = Scanner { layer, picture, lens, samples };
+    let mut scanner = Scanner { layer, picture, lens, samples, tests: 0 };
     for primitive in bins.of(band) {
+        if scanner.tests > MAX_TESTS {
+            return;
+        }
         match primitive {
             Primitive::Triangle(number) => scanner.triangle(number),
             Primitive::Line(ends) => scanner.line(ends),
@@ -50,6 +56,8 @@ struct Scanner<'a, 'b> {
     picture: &'a GeometryPicture<'a>,
     lens: &'a Lens,
     samples: &'a mut BandSamples,
+    /// Pixels tested so far.
+    tests: u64,
 }
 
 impl Scanner<'_, '_> {
@@ -136,6 +144,7 @@ impl Scanner<'_, '_> {
         let rows = Self::range(low.y, high.y, self.rows());
         let columns = Self::range(low.x, high.x, [0, self.picture.size.width]);
         let is_perspective = self.lens.perspective;
+        self.tests += rows.len() as u64 * columns.len() as u64;
         let inverse = corners.map(|corner| if is_perspective { 1.0 / corner.depth } else { 1.0 });
         for row in rows {
             for column in columns.clone() {
@@ -248,7 +257,9 @@ impl Scanner<'_, '_> {
         let rows = Self::range(a.y.min(b.y) - radius, a.y.max(b.y) + radius, self.rows());
         for row in rows {
             let (low, high) = columns_of(a, b, radius, row.into());
-            for column in Self::range(low, high, [0, self.picture.size.width]) {
+            let columns = Self::range(low, high, [0, self.picture.size.width]);
+            self.tests += columns.len() as u64;
+            for column in columns {
                 for (sample, place) in PLACES.iter().enumerate() {
                     let p = DVec2::new(f64::from(column) + place[0], f64::from(row) + place[1]);
                     let share = if length_squared > 0.0 {
@@ -282,7 +293,9 @@ impl Scanner<'_, '_> {
         let (at, radius) = (DVec2::from(screen.at), self.layer.radius);
         let color = Vec3::from(self.layer.color(vertex).map(f32::from));
         for row in Self::range(at.y - radius, at.y + radius, self.rows()) {
-            for column in Self::range(at.x - radius, at.x + radius, [0, self.picture.size.width]) {
+            let columns = Self::range(at.x - radius, at.x + radius, [0, self.picture.size.width]);
+            self.tests += columns.len() as u64;
+            for column in columns {
                 for (sample, place) in PLACES.iter().enumerate() {
                     let p = DVec2::new(f64::from(column) + place[0], f64::from(row) + place[1]);
                     if p.distance_squared(at) <= radius * radius {
