@@ -56,12 +56,12 @@ impl NumberType {
 }
 
 /// Bytes of a file that are still to be read.
-pub(crate) struct ByteReader<'a> {
+pub(crate) struct FileReader<'a> {
     rest: &'a [u8],
     is_big: bool,
 }
 
-impl<'a> ByteReader<'a> {
+impl<'a> FileReader<'a> {
     pub(crate) fn new(bytes: &'a [u8], is_big: bool) -> Self {
         Self { rest: bytes, is_big }
     }

@@ -3,7 +3,7 @@
 use array::{Error, Result};
 
 use crate::Geometry;
-use crate::bytes::{ByteReader, NumberType};
+use crate::bytes::{FileReader, NumberType};
 use crate::model::check_count;
 use crate::{MAX_TRIANGLES, MAX_VERTICES};
 
@@ -19,7 +19,7 @@ pub(crate) fn recognizes(bytes: &[u8]) -> bool {
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
-    let mut reader = ByteReader::new(bytes, true);
+    let mut reader = FileReader::new(bytes, true);
     if reader.take(3)? != MAGIC {
         return Err(Error::unsupported(
             "expected a surface of triangles by FreeSurfer, found other bytes; `mris_convert` makes one",
@@ -58,7 +58,7 @@ struct Footer {
 }
 
 fn footer(bytes: &[u8]) -> Option<Footer> {
-    let mut reader = ByteReader::new(bytes, true);
+    let mut reader = FileReader::new(bytes, true);
     let is_scanner = bytes.len() >= 8 && reader.u32().ok()? == USES_REAL_RAS && reader.u32().ok()? != 0;
     let text = String::from_utf8_lossy(bytes);
     let value = |name: &str| {

@@ -15,7 +15,7 @@ const UNKNOWN: &str = "NIFTI_XFORM_UNKNOWN";
 
 /// `DataArray` while it is read.
 #[derive(Default)]
-struct DataArray {
+struct GiftiArray {
     intent: String,
     data_type: String,
     encoding: String,
@@ -74,17 +74,17 @@ fn narrow(value: f64) -> f32 {
     value as f32
 }
 
-fn arrays(text: &str) -> Result<Vec<DataArray>> {
+fn arrays(text: &str) -> Result<Vec<GiftiArray>> {
     let mut reader = Reader::from_str(text);
     let mut arrays = Vec::new();
-    let mut current: Option<DataArray> = None;
+    let mut current: Option<GiftiArray> = None;
     let (mut element, mut name) = (String::new(), String::new());
     loop {
         match reader.read_event().map_err(|e| xml_error(&e))? {
             Event::Start(start) => {
                 element = String::from_utf8_lossy(start.local_name().as_ref().as_bytes()).into_owned();
                 if element == "DataArray" {
-                    current = Some(DataArray::of(&start)?);
+                    current = Some(GiftiArray::of(&start)?);
                 }
             }
             Event::End(end) => {
@@ -114,7 +114,7 @@ fn arrays(text: &str) -> Result<Vec<DataArray>> {
     }
 }
 
-impl DataArray {
+impl GiftiArray {
     fn of(start: &BytesStart<'_>) -> Result<Self> {
         let number =
             |name: &str| -> Result<usize> { Ok(attribute(start, name)?.trim().parse().unwrap_or(1)) };

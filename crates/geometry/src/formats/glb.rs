@@ -4,7 +4,7 @@ use array::{Error, Result};
 use serde_json::Value;
 
 use crate::Geometry;
-use crate::bytes::{ByteReader, NumberType, index};
+use crate::bytes::{FileReader, NumberType, index};
 
 const MAGIC: &[u8] = b"glTF";
 /// Chunk types: JSON, and binary data.
@@ -16,18 +16,18 @@ const MAX_DEPTH: usize = 16;
 const MAX_MESHES: usize = 4_096;
 
 /// Affine map, by row.
-type Rows = [[f64; 4]; 3];
+type AffineRows = [[f64; 4]; 3];
 
-const IDENTITY: Rows = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]];
+const IDENTITY: AffineRows = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]];
 
-struct Document<'a> {
+struct GlbDocument<'a> {
     json: Value,
     binary: &'a [u8],
     meshes: usize,
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
-    let mut reader = ByteReader::new(bytes, false);
+    let mut reader = FileReader::new(bytes, false);
     if reader.take(4)? != MAGIC || reader.u32()? != 2 {
         return Err(Error::corrupt("expected glTF 2.0 in a .glb file"));
     }
@@ -46,7 +46,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
             _ => {}
         }
     }
-    let mut document = Document { json, binary, meshes: 0 };
+    let mut document = GlbDocument { json, binary, meshes: 0 };
     let mut geometry = Geometry::default();
     let scene = document.json["scene"].as_u64().unwrap_or(0);
     let roots = document.json.pointer(&format!("/scenes/{scene}/nodes")).cloned().unwrap_or_default();
@@ -56,7 +56,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     geometry.finished("glTF")
 }
 
-impl Document<'_> {
+impl GlbDocument<'_> {
     fn part(&self, list: &str, number: Option<u64>) -> Result<&Value> {
         let part = number.and_then(|number| self.json.pointer(&format!("/{list}/{number}")));
         part.ok_or_else(|| {
@@ -67,7 +67,7 @@ impl Document<'_> {
     fn add_node(
         &mut self,
         number: Option<u64>,
-        outer: &Rows,
+        outer: &AffineRows,
         depth: usize,
         geometry: &mut Geometry,
     ) -> Result<()> {
@@ -91,7 +91,7 @@ impl Document<'_> {
         Ok(())
     }
 
-    fn add_primitive(&self, primitive: &Value, rows: &Rows, geometry: &mut Geometry) -> Result<()> {
+    fn add_primitive(&self, primitive: &Value, rows: &AffineRows, geometry: &mut Geometry) -> Result<()> {
         if primitive["mode"].as_u64().unwrap_or(4) != 4 {
             geometry.notes.push("Parts of it that are no triangles are left out.".to_owned());
             return Ok(());
@@ -133,7 +133,7 @@ impl Document<'_> {
         let size = components * number_type.size_bytes();
         let stride = if view["byteStride"].is_u64() { count_of(&view["byteStride"]).max(size) } else { size };
         let start = count_of(&view["byteOffset"]).saturating_add(count_of(&accessor["byteOffset"]));
-        let mut reader = ByteReader::new(self.binary.get(start..).unwrap_or_default(), false);
+        let mut reader = FileReader::new(self.binary.get(start..).unwrap_or_default(), false);
         let count = count_of(&accessor["count"]);
         if stride == size {
             return reader.numbers(number_type, count.saturating_mul(components));
@@ -150,7 +150,7 @@ impl Document<'_> {
 }
 
 /// Returns the map of a node, from its matrix or its translation, rotation and scale.
-fn rows_of(node: &Value) -> Rows {
+fn rows_of(node: &Value) -> AffineRows {
     let numbers = |name: &str| -> Vec<f64> {
         node[name].as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
     };
@@ -168,7 +168,7 @@ fn rows_of(node: &Value) -> Rows {
     ]
 }
 
-fn product(outer: &Rows, inner: &Rows) -> Rows {
+fn product(outer: &AffineRows, inner: &AffineRows) -> AffineRows {
     outer.map(|row| {
         let column =
             |c: usize| (0..3).map(|k| row[k] * inner[k][c]).sum::<f64>() + if c == 3 { row[3] } else { 0.0 };

@@ -2,7 +2,7 @@
 
 use array::{Error, Result};
 
-use crate::bytes::{ByteReader, NumberType, index};
+use crate::bytes::{FileReader, NumberType, index};
 use crate::model::check_count;
 use crate::{Geometry, MAX_TRIANGLES, MAX_VERTICES, VertexValues};
 
@@ -13,26 +13,26 @@ const MAX_HEADER_LINES: usize = 512;
 /// Most corners of a face.
 const MAX_CORNERS: usize = 65_536;
 
-struct Property {
+struct PlyProperty {
     name: String,
     /// Type of the count, for a list.
     count_type: Option<NumberType>,
     number_type: NumberType,
 }
 
-struct Element {
+struct PlyElement {
     name: String,
     count: usize,
-    properties: Vec<Property>,
+    properties: Vec<PlyProperty>,
 }
 
 /// Rest of a file after its header.
-enum Body<'a> {
+enum PlyBody<'a> {
     Text(std::str::SplitAsciiWhitespace<'a>),
-    Binary(ByteReader<'a>),
+    Binary(FileReader<'a>),
 }
 
-impl Body<'_> {
+impl PlyBody<'_> {
     fn number(&mut self, number_type: NumberType) -> Result<f64> {
         match self {
             Self::Binary(reader) => reader.number(number_type),
@@ -47,11 +47,11 @@ impl Body<'_> {
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
-    let mut reader = ByteReader::new(bytes, false);
+    let mut reader = FileReader::new(bytes, false);
     if reader.line(MAX_LINE_BYTES)?.trim_ascii() != b"ply" {
         return Err(Error::corrupt("expected `ply` in the first line of a PLY file"));
     }
-    let (mut format, mut elements, mut is_lps) = (String::new(), Vec::<Element>::new(), false);
+    let (mut format, mut elements, mut is_lps) = (String::new(), Vec::<PlyElement>::new(), false);
     for number in 0.. {
         if number == MAX_HEADER_LINES {
             return Err(Error::too_large(format!(
@@ -67,19 +67,23 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
             ["element", name, count] => {
                 let count =
                     count.parse().map_err(|_| Error::corrupt(format!("expected a count, found `{line}`")))?;
-                elements.push(Element { name: name.to_owned(), count, properties: Vec::new() });
+                elements.push(PlyElement { name: name.to_owned(), count, properties: Vec::new() });
             }
             ["property", "list", count, number, name] => {
                 let count_type = Some(number_type(count)?);
                 add(
                     &mut elements,
-                    Property { name: name.to_owned(), count_type, number_type: number_type(number)? },
+                    PlyProperty { name: name.to_owned(), count_type, number_type: number_type(number)? },
                 )?;
             }
             ["property", number, name] => {
                 add(
                     &mut elements,
-                    Property { name: name.to_owned(), count_type: None, number_type: number_type(number)? },
+                    PlyProperty {
+                        name: name.to_owned(),
+                        count_type: None,
+                        number_type: number_type(number)?,
+                    },
                 )?;
             }
             _ => {}
@@ -87,11 +91,11 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     }
     let text;
     let mut body = match &*format {
-        "binary_little_endian" => Body::Binary(reader),
-        "binary_big_endian" => Body::Binary(reader.with_order(true)),
+        "binary_little_endian" => PlyBody::Binary(reader),
+        "binary_big_endian" => PlyBody::Binary(reader.with_order(true)),
         "ascii" => {
             text = String::from_utf8_lossy(reader.rest());
-            Body::Text(text.split_ascii_whitespace())
+            PlyBody::Text(text.split_ascii_whitespace())
         }
         _ => {
             return Err(Error::corrupt(format!(
@@ -112,7 +116,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     geometry.finished("PLY")
 }
 
-fn add(elements: &mut [Element], property: Property) -> Result<()> {
+fn add(elements: &mut [PlyElement], property: PlyProperty) -> Result<()> {
     let element =
         elements.last_mut().ok_or_else(|| Error::corrupt("expected an element before the first property"))?;
     element.properties.push(property);
@@ -138,7 +142,7 @@ fn number_type(name: &str) -> Result<NumberType> {
     clippy::cast_sign_loss,
     reason = "colors are clamped; values are f32"
 )]
-fn read_vertices(body: &mut Body<'_>, element: &Element, geometry: &mut Geometry) -> Result<()> {
+fn read_vertices(body: &mut PlyBody<'_>, element: &PlyElement, geometry: &mut Geometry) -> Result<()> {
     check_count(element.count, MAX_VERTICES, "vertices")?;
     let place = |names: [&str; 2]| element.properties.iter().position(|p| names.contains(&&*p.name));
     let [Some(x), Some(y), Some(z)] = [place(["x"; 2]), place(["y"; 2]), place(["z"; 2])] else {
@@ -191,7 +195,7 @@ fn read_vertices(body: &mut Body<'_>, element: &Element, geometry: &mut Geometry
     Ok(())
 }
 
-fn list(body: &mut Body<'_>, count_type: NumberType, number_type: NumberType) -> Result<Vec<f64>> {
+fn list(body: &mut PlyBody<'_>, count_type: NumberType, number_type: NumberType) -> Result<Vec<f64>> {
     let count = index(body.number(count_type)?)? as usize;
     if count > MAX_CORNERS {
         return Err(Error::corrupt(format!(
@@ -201,7 +205,12 @@ fn list(body: &mut Body<'_>, count_type: NumberType, number_type: NumberType) ->
     (0..count).map(|_| body.number(number_type)).collect()
 }
 
-fn read_others(body: &mut Body<'_>, element: &Element, name: &str, geometry: &mut Geometry) -> Result<()> {
+fn read_others(
+    body: &mut PlyBody<'_>,
+    element: &PlyElement,
+    name: &str,
+    geometry: &mut Geometry,
+) -> Result<()> {
     check_count(element.count, MAX_TRIANGLES, "elements")?;
     if element.properties.is_empty() {
         return Ok(());

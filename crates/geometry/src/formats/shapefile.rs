@@ -2,7 +2,7 @@
 
 use array::{Error, Result};
 
-use crate::bytes::{ByteReader, NumberType};
+use crate::bytes::{FileReader, NumberType};
 use crate::{Geometry, GeometrySpace};
 
 const FILE_CODE: u32 = 9994;
@@ -10,7 +10,7 @@ const FILE_CODE: u32 = 9994;
 const HEADER_REST_BYTES: usize = 72;
 
 pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
-    let mut reader = ByteReader::new(bytes, true);
+    let mut reader = FileReader::new(bytes, true);
     if reader.u32()? != FILE_CODE {
         return Err(Error::corrupt("expected a shapefile, found other bytes"));
     }
@@ -21,7 +21,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
         reader.u32()?;
         let words = reader.u32()? as usize;
         let content = reader.take(words.saturating_mul(2))?;
-        if !add(&mut ByteReader::new(content, false), &mut geometry)? {
+        if !add(&mut FileReader::new(content, false), &mut geometry)? {
             left_out += 1;
         }
     }
@@ -35,7 +35,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
 }
 
 /// Adds one shape; false if its kind is not drawn.
-fn add(reader: &mut ByteReader<'_>, geometry: &mut Geometry) -> Result<bool> {
+fn add(reader: &mut FileReader<'_>, geometry: &mut Geometry) -> Result<bool> {
     let kind = reader.u32()?;
     let has_z = (10..20).contains(&kind);
     geometry.is_flat &= !has_z;
@@ -78,12 +78,12 @@ fn indices(from: usize, to: usize) -> impl Iterator<Item = u32> + Clone {
     (from..to).map(|at| u32::try_from(at).unwrap_or(u32::MAX))
 }
 
-fn pair(reader: &mut ByteReader<'_>) -> Result<[f64; 2]> {
+fn pair(reader: &mut FileReader<'_>) -> Result<[f64; 2]> {
     Ok([reader.number(NumberType::F64)?, reader.number(NumberType::F64)?])
 }
 
 fn add_vertices(
-    reader: &mut ByteReader<'_>,
+    reader: &mut FileReader<'_>,
     count: usize,
     has_z: bool,
     geometry: &mut Geometry,

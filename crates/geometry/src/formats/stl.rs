@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use array::{Error, Result};
 
-use crate::bytes::{ByteReader, NumberType};
+use crate::bytes::{FileReader, NumberType};
 use crate::{Geometry, MAX_TRIANGLES};
 
 /// Bytes before the number of triangles of a binary file.
@@ -15,13 +15,13 @@ const TRIANGLE_BYTES: usize = 50;
 pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     let mut builder = Builder::default();
     if is_binary(bytes) {
-        let mut reader = ByteReader::new(bytes, false);
+        let mut reader = FileReader::new(bytes, false);
         reader.take(HEADER_BYTES)?;
         let count = reader.u32()? as usize;
         crate::model::check_count(count, MAX_TRIANGLES, "triangles")?;
         for _ in 0..count {
             let numbers =
-                ByteReader::new(reader.take(TRIANGLE_BYTES)?, false).numbers(NumberType::F32, 12)?;
+                FileReader::new(reader.take(TRIANGLE_BYTES)?, false).numbers(NumberType::F32, 12)?;
             builder.add(numbers.as_chunks::<3>().0)?;
         }
     } else {

@@ -6,7 +6,7 @@ use array::{Error, Result};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::bytes::{ByteReader, NumberType, index};
+use crate::bytes::{FileReader, NumberType, index};
 use crate::formats::encoded::{DecodeBudget, attribute, xml_error};
 use crate::model::check_count;
 use crate::{Geometry, MAX_VERTICES, VertexValues};
@@ -17,7 +17,7 @@ const MAX_ARRAYS: usize = 4_096;
 const MAX_BLOCKS: usize = 1 << 20;
 
 /// `DataArray` of a piece.
-struct DataArray {
+struct VtpArray {
     /// Number of the piece.
     piece: usize,
     /// Element that it stands in, such as `Points`.
@@ -32,7 +32,7 @@ struct DataArray {
 
 /// Encoding of the arrays of a file.
 #[derive(Default)]
-struct Encoding {
+struct VtpEncoding {
     is_big: bool,
     has_wide_header: bool,
     is_compressed: bool,
@@ -46,15 +46,15 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     let (head, appended) = bytes.split_at(appended_at.unwrap_or(bytes.len()));
     let head = std::str::from_utf8(head)
         .map_err(|_| Error::corrupt("expected a VTP file in UTF-8, found other bytes"))?;
-    let mut encoding = Encoding::default();
+    let mut encoding = VtpEncoding::default();
     let data = appended_data(appended, &mut encoding);
     let arrays = arrays(head, &mut encoding)?;
-    let mut decoder = Decoder { encoding, appended: data, budget: DecodeBudget::default() };
+    let mut decoder = VtpDecoder { encoding, appended: data, budget: DecodeBudget::default() };
     let pieces = arrays.iter().map(|array| array.piece).max().unwrap_or(0);
     let mut geometry = Geometry::default();
     let mut values = Vec::<VertexValues>::new();
     for piece in 0..=pieces {
-        let own: Vec<&DataArray> = arrays.iter().filter(|array| array.piece == piece).collect();
+        let own: Vec<&VtpArray> = arrays.iter().filter(|array| array.piece == piece).collect();
         add_piece(&own, &mut decoder, &mut geometry, &mut values)?;
     }
     geometry.values = values;
@@ -62,14 +62,14 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
 }
 
 /// Returns the appended bytes, from behind their `_` on.
-fn appended_data<'a>(appended: &'a [u8], encoding: &mut Encoding) -> &'a [u8] {
+fn appended_data<'a>(appended: &'a [u8], encoding: &mut VtpEncoding) -> &'a [u8] {
     let Some(end) = appended.iter().position(|&byte| byte == b'>') else { return &[] };
     encoding.is_raw = String::from_utf8_lossy(&appended[..end]).contains("raw");
     let rest = &appended[end..];
     rest.iter().position(|&byte| byte == b'_').map_or(&[], |at| &rest[at + 1..])
 }
 
-fn arrays(head: &str, encoding: &mut Encoding) -> Result<Vec<DataArray>> {
+fn arrays(head: &str, encoding: &mut VtpEncoding) -> Result<Vec<VtpArray>> {
     let mut reader = Reader::from_str(head);
     let mut arrays = Vec::new();
     let (mut sections, mut piece, mut is_in_array) = (Vec::<String>::new(), 0usize, false);
@@ -80,14 +80,14 @@ fn arrays(head: &str, encoding: &mut Encoding) -> Result<Vec<DataArray>> {
                 let name = start.local_name().as_ref().to_owned();
                 is_poly_data |= begin(&name, &start, encoding)?;
                 if name == "DataArray" {
-                    arrays.push(DataArray::of(&start, sections.last(), piece)?);
+                    arrays.push(VtpArray::of(&start, sections.last(), piece)?);
                     is_in_array = true;
                 }
                 sections.push(name);
             }
             Event::Empty(start) => {
                 if start.local_name().as_ref() == "DataArray" {
-                    arrays.push(DataArray::of(&start, sections.last(), piece)?);
+                    arrays.push(VtpArray::of(&start, sections.last(), piece)?);
                 }
             }
             Event::End(end) => {
@@ -114,7 +114,7 @@ fn arrays(head: &str, encoding: &mut Encoding) -> Result<Vec<DataArray>> {
 }
 
 /// Reads the attributes of the file; returns whether it is PolyData, if this element tells.
-fn begin(name: &str, start: &BytesStart<'_>, encoding: &mut Encoding) -> Result<bool> {
+fn begin(name: &str, start: &BytesStart<'_>, encoding: &mut VtpEncoding) -> Result<bool> {
     if name != "VTKFile" {
         return Ok(name == "PolyData");
     }
@@ -130,7 +130,7 @@ fn begin(name: &str, start: &BytesStart<'_>, encoding: &mut Encoding) -> Result<
     Ok(false)
 }
 
-impl DataArray {
+impl VtpArray {
     fn of(start: &BytesStart<'_>, section: Option<&String>, piece: usize) -> Result<Self> {
         let number_type = match &*attribute(start, "type")? {
             "Int8" => Some(NumberType::I8),
@@ -161,14 +161,14 @@ impl DataArray {
     }
 }
 
-struct Decoder<'a> {
-    encoding: Encoding,
+struct VtpDecoder<'a> {
+    encoding: VtpEncoding,
     appended: &'a [u8],
     budget: DecodeBudget,
 }
 
-impl Decoder<'_> {
-    fn decode(&mut self, array: &DataArray) -> Result<Vec<f64>> {
+impl VtpDecoder<'_> {
+    fn decode(&mut self, array: &VtpArray) -> Result<Vec<f64>> {
         let Some(number_type) = array.number_type else { return Ok(Vec::new()) };
         let bytes = match &*array.format {
             "appended" => {
@@ -188,13 +188,13 @@ impl Decoder<'_> {
         Ok(number_type.decode_all(&bytes, self.encoding.is_big))
     }
 
-    fn header_number(&self, reader: &mut ByteReader<'_>) -> Result<usize> {
+    fn header_number(&self, reader: &mut FileReader<'_>) -> Result<usize> {
         let number_type = if self.encoding.has_wide_header { NumberType::U64 } else { NumberType::U32 };
         index(reader.number(number_type)?).map(|count| count as usize)
     }
 
     fn unpack_raw(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
-        let mut reader = ByteReader::new(bytes, self.encoding.is_big);
+        let mut reader = FileReader::new(bytes, self.encoding.is_big);
         let count = self.header_number(&mut reader)?;
         if !self.encoding.is_compressed {
             self.budget.spend(count)?;
@@ -205,14 +205,14 @@ impl Decoder<'_> {
     }
 
     /// Reads the sizes of compressed blocks, of which there are `count`.
-    fn block_sizes(&self, reader: &mut ByteReader<'_>, count: usize) -> Result<Vec<usize>> {
+    fn block_sizes(&self, reader: &mut FileReader<'_>, count: usize) -> Result<Vec<usize>> {
         check_count(count, MAX_BLOCKS, "compressed blocks of an array")?;
         self.header_number(reader)?;
         self.header_number(reader)?;
         (0..count).map(|_| self.header_number(reader)).collect()
     }
 
-    fn inflate_blocks(&mut self, reader: &mut ByteReader<'_>, sizes: &[usize]) -> Result<Vec<u8>> {
+    fn inflate_blocks(&mut self, reader: &mut FileReader<'_>, sizes: &[usize]) -> Result<Vec<u8>> {
         let mut inflated = Vec::new();
         for &size in sizes {
             inflated.append(&mut self.budget.inflate(reader.take(size)?)?);
@@ -230,28 +230,28 @@ impl Decoder<'_> {
             compact.get(from..).map(|rest| rest.get(..letters(bytes)).unwrap_or(rest)).unwrap_or_default()
         };
         let first = self.budget.base64(piece(0, word))?;
-        let count = self.header_number(&mut ByteReader::new(&first, self.encoding.is_big))?;
+        let count = self.header_number(&mut FileReader::new(&first, self.encoding.is_big))?;
         if !self.encoding.is_compressed {
             let bytes = self.budget.base64(piece(0, word.saturating_add(count)))?;
-            let mut reader = ByteReader::new(&bytes, self.encoding.is_big);
+            let mut reader = FileReader::new(&bytes, self.encoding.is_big);
             reader.take(word)?;
             return Ok(reader.take(count)?.to_vec());
         }
         check_count(count, MAX_BLOCKS, "compressed blocks of an array")?;
         let header_bytes = (3 + count) * word;
         let header = self.budget.base64(piece(0, header_bytes))?;
-        let mut reader = ByteReader::new(&header, self.encoding.is_big);
+        let mut reader = FileReader::new(&header, self.encoding.is_big);
         reader.take(word)?;
         let sizes = self.block_sizes(&mut reader, count)?;
         let data_bytes = sizes.iter().fold(0usize, |sum, &size| sum.saturating_add(size));
         let data = self.budget.base64(piece(letters(header_bytes), data_bytes))?;
-        self.inflate_blocks(&mut ByteReader::new(&data, false), &sizes)
+        self.inflate_blocks(&mut FileReader::new(&data, false), &sizes)
     }
 }
 
 fn add_piece(
-    arrays: &[&DataArray],
-    decoder: &mut Decoder<'_>,
+    arrays: &[&VtpArray],
+    decoder: &mut VtpDecoder<'_>,
     geometry: &mut Geometry,
     values: &mut Vec<VertexValues>,
 ) -> Result<()> {
@@ -314,8 +314,8 @@ fn add_cell(section: &str, vertices: &[u32], geometry: &mut Geometry) -> Result<
     reason = "values by vertex are f32; colors are bytes"
 )]
 fn add_values(
-    arrays: &[&DataArray],
-    decoder: &mut Decoder<'_>,
+    arrays: &[&VtpArray],
+    decoder: &mut VtpDecoder<'_>,
     geometry: &mut Geometry,
     values: &mut Vec<VertexValues>,
     [before, count]: [usize; 2],

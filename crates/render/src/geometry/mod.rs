@@ -23,7 +23,7 @@ use glam::DVec3;
 use rayon::prelude::*;
 
 use crate::cpu::fragments::Fragment;
-use crate::geometry::project::{Bins, ProjectedLayer};
+use crate::geometry::project::{BandBins, ProjectedLayer};
 use crate::geometry::samples::BandSamples;
 use crate::geometry::texts::fragments_of_texts;
 use crate::scene::camera::Lens;
@@ -66,7 +66,7 @@ fn fragments_of(picture: &GeometryPicture<'_>, lens: &Lens) -> Vec<Fragment> {
     let shown = picture.geometry.layers.iter().filter(|layer| layer.opacity > 0.0);
     let layers: Vec<ProjectedLayer<'_>> =
         shown.map(|layer| ProjectedLayer::new(layer, picture, lens)).collect();
-    let bins: Vec<Bins> = layers.iter().map(|layer| layer.bins(picture.size)).collect();
+    let bins: Vec<BandBins> = layers.iter().map(|layer| layer.bins(picture.size)).collect();
     let bands: Vec<Vec<Fragment>> = (0..picture.size.height.div_ceil(BAND_ROWS))
         .into_par_iter()
         .map(|band| fragments_of_band(picture, lens, &layers, &bins, band))
@@ -83,7 +83,7 @@ fn fragments_of_band(
     picture: &GeometryPicture<'_>,
     lens: &Lens,
     layers: &[ProjectedLayer<'_>],
-    bins: &[Bins],
+    bins: &[BandBins],
     band: u32,
 ) -> Vec<Fragment> {
     let top = band * BAND_ROWS;

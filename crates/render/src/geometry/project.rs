@@ -48,12 +48,12 @@ pub(crate) struct ProjectedLayer<'a> {
 }
 
 /// Primitives of a layer by band, in order.
-pub(crate) struct Bins {
+pub(crate) struct BandBins {
     /// By task and band.
     of_tasks: Vec<Vec<Vec<Primitive>>>,
 }
 
-impl Bins {
+impl BandBins {
     pub(crate) fn are_any(&self, band: u32) -> bool {
         self.of_tasks.iter().any(|bands| !bands[band as usize].is_empty())
     }
@@ -91,7 +91,7 @@ impl<'a> ProjectedLayer<'a> {
     }
 
     /// Sorts the primitives into bands of rows.
-    pub(crate) fn bins(&self, size: ImageSize) -> Bins {
+    pub(crate) fn bins(&self, size: ImageSize) -> BandBins {
         let shape = &self.layer.shape;
         let geometry = shape.geometry();
         let index = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -117,7 +117,7 @@ impl<'a> ProjectedLayer<'a> {
         }
         add(geometry.lines.len(), &|number| Primitive::Line(geometry.lines[number]));
         add(geometry.points.len(), &|number| Primitive::Point(geometry.points[number]));
-        Bins { of_tasks }
+        BandBins { of_tasks }
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rows of the image")]

@@ -28,7 +28,7 @@ impl BandSamples {
     }
 
     pub(crate) fn is_hidden(&self, index: usize, depth: f32) -> bool {
-        self.depths[index] <= depth
+        self.depths[index] < depth
     }
 
     pub(crate) fn put(&mut self, index: usize, depth: f32, color: [u8; 3]) {

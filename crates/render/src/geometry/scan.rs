@@ -4,7 +4,7 @@ use glam::{DVec2, DVec3, Vec3};
 
 use crate::Bounds;
 use crate::geometry::GeometryPicture;
-use crate::geometry::project::{Bins, Primitive, ProjectedLayer, project};
+use crate::geometry::project::{BandBins, Primitive, ProjectedLayer, project};
 use crate::geometry::resolve::pixel_world;
 use crate::geometry::samples::{BandSamples, PLACES};
 use crate::scene::camera::Lens;
@@ -18,9 +18,9 @@ const MAX_TESTS: u64 = 1 << 26;
 /// Depth of geometry in pictures of one plane: in front of all else.
 const FRONT_DEPTH: f32 = -1e30;
 
-/// Corner of a triangle that is in front of the eye.
+/// TriangleCorner of a triangle that is in front of the eye.
 #[derive(Clone, Copy)]
-struct Corner {
+struct TriangleCorner {
     world: DVec3,
     at: DVec2,
     depth: f64,
@@ -31,7 +31,7 @@ struct Corner {
 /// Scans the primitives of a layer in a band.
 pub(crate) fn scan(
     layer: &ProjectedLayer<'_>,
-    bins: &Bins,
+    bins: &BandBins,
     band: u32,
     picture: &GeometryPicture<'_>,
     lens: &Lens,
@@ -71,7 +71,7 @@ impl Scanner<'_, '_> {
             let vertex = vertices[place];
             let own = shape.normal(vertex);
             let screen = self.layer.vertices[vertex as usize];
-            Corner {
+            TriangleCorner {
                 world: world[place],
                 at: screen.at.into(),
                 depth: screen.depth,
@@ -91,7 +91,7 @@ impl Scanner<'_, '_> {
     }
 
     /// Returns the part of a triangle in front of the eye, a polygon of at most four corners.
-    fn clip_near(&self, corners: &[Corner; 3]) -> Vec<Corner> {
+    fn clip_near(&self, corners: &[TriangleCorner; 3]) -> Vec<TriangleCorner> {
         let mut clipped = Vec::with_capacity(4);
         for place in 0..3 {
             let (from, to) = (corners[place], corners[(place + 1) % 3]);
@@ -108,10 +108,10 @@ impl Scanner<'_, '_> {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "normals and colors are f32")]
-    fn between(&self, from: &Corner, to: &Corner, share: f64) -> Corner {
+    fn between(&self, from: &TriangleCorner, to: &TriangleCorner, share: f64) -> TriangleCorner {
         let world = from.world.lerp(to.world, share);
         let screen = project(self.lens, self.picture.size, world);
-        Corner {
+        TriangleCorner {
             world,
             at: screen.at.into(),
             depth: self.layer.near.max(screen.depth),
@@ -133,7 +133,7 @@ impl Scanner<'_, '_> {
 
     /// Fills a triangle in front of the eye.
     #[expect(clippy::cast_possible_truncation, reason = "depths and colors are f32")]
-    fn fill(&mut self, corners: &[Corner; 3]) {
+    fn fill(&mut self, corners: &[TriangleCorner; 3]) {
         let [a, b, c] = [0, 1, 2].map(|place| corners[place].at);
         let area = (b - a).perp_dot(c - a);
         if area == 0.0 || !area.is_finite() {
@@ -180,7 +180,7 @@ impl Scanner<'_, '_> {
 
     /// Returns the color of a place in a triangle under the light of the picture.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of colors")]
-    fn shaded(&self, corners: &[Corner; 3], weights: [f32; 3], at: DVec2) -> [u8; 3] {
+    fn shaded(&self, corners: &[TriangleCorner; 3], weights: [f32; 3], at: DVec2) -> [u8; 3] {
         let normal: Vec3 = (0..3).map(|place| corners[place].normal * weights[place]).sum();
         let color: Vec3 = (0..3).map(|place| corners[place].color * weights[place]).sum();
         let direction = self.direction(at).as_vec3();
