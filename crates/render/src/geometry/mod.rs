@@ -37,7 +37,7 @@ const BAND_ROWS: u32 = 16;
 /// Share of the distance to the target; geometry nearer to the eye of a perspective camera than this is not drawn.
 const NEAR_SHARE: f64 = 1e-3;
 
-/// What the geometry of a picture depends on.
+/// Geometry of a picture, with all that its fragments depend on.
 pub(crate) struct GeometryPicture<'a> {
     pub(crate) geometry: &'a SceneGeometry,
     pub(crate) size: ImageSize,
