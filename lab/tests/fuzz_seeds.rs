@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use targets::{
-    chunk, client, datagrams, description, files, frames, operations, pair, server, talk, texts, zarr,
+    chunk, client, datagrams, description, files, frames, geometry, operations, pair, server, talk, texts,
+    zarr,
 };
 
 /// Number of damaged copies of each seed.
@@ -82,6 +83,7 @@ fn stem(path: &Path) -> Option<String> {
 
 #[test]
 fn files_of_formats() {
+    check("geometry", geometry::read);
     check("nrrd", |bytes| files::open_and_read("x.nrrd", bytes));
     check("nrrd_parts", pair::open_and_read_parts);
     check("nifti", |bytes| files::open_and_read("x.nii", bytes));

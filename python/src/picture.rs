@@ -137,6 +137,7 @@ pub(crate) fn render<'py>(
     let (bytes, warning, slabs) = wait(py, async move {
         let stack = with_layers(stack, &mut request.fields, has_view, &context).await?;
         let resources = DrawResources::open(device, memory_bytes).await?;
+        let resources = resources.with_geometry(node::geometry::for_user(&stack));
         let still = picture::still(&stack.source, &request, size, resources, slabs, |_, _| ());
         let still = match timeout_secs.and_then(|secs| Duration::try_from_secs_f64(secs).ok()) {
             None => still.await?,
@@ -167,7 +168,10 @@ pub(crate) fn resolve_view(
     let has_view = request.view.is_some();
     let view = wait(py, async move {
         let stack = with_layers(stack, &mut request.fields, has_view, &context).await?;
-        let resources = DrawResources::open(DrawDevice::Cpu, memory_bytes);
+        let geometry = node::geometry::for_user(&stack);
+        let resources = async move {
+            Ok(DrawResources::open(DrawDevice::Cpu, memory_bytes).await?.with_geometry(geometry))
+        };
         picture::view(&stack.source, &request, size, resources).await
     })?;
     serde_json::to_string(&view).map_err(|e| raise(py, &Error::internal(format!("a view in JSON: {e}"))))

@@ -51,8 +51,8 @@ impl Opener for ViewOpener {
         }
         let (opened, context) = (self.opened.clone(), self.context.clone());
         async move {
-            let Stack { name, source, work, array, upstream, .. } = opened;
-            Ok(Stack { work, array, ..stack_of(name, source, upstream, &context) })
+            let Stack { name, source, work, array, upstream, geometry, .. } = opened;
+            Ok(Stack { work, array, geometry, ..stack_of(name, source, upstream, &context) })
         }
         .boxed()
     }

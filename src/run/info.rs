@@ -2,6 +2,7 @@
 
 use array::{Dataset, Error, Result, Source};
 use node::describe;
+use node::geometry;
 use node::memory::{MIN_BUDGET_BYTES, MemoryBudget};
 
 use crate::cli::InfoOptions;
@@ -9,6 +10,9 @@ use crate::common::{context, open, print};
 use crate::progress::ProgressOutput;
 
 pub(crate) async fn run(options: &InfoOptions) -> Result<()> {
+    if let Some(description) = geometry::description(&options.location).await? {
+        return print(&if options.json { description.json()? } else { description.text() });
+    }
     let budget = MemoryBudget::viewing(MIN_BUDGET_BYTES);
     // Standard output is the description and nothing else.
     let progress = if options.json { ProgressOutput::JsonAside } else { ProgressOutput::Bar };

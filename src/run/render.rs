@@ -9,6 +9,7 @@ use export::film::{
     check_slabs_output, draw, is_film,
 };
 use export::picture::{PictureRequest, parse_range, parse_size};
+use node::geometry;
 use node::layers::with_layers;
 use node::memory::MemoryBudget;
 use render::ImageSize;
@@ -81,6 +82,7 @@ async fn prepare(
     // Ranks draw on the CPU.
     let device = if group.is_none() { device(options.drawing) } else { DrawDevice::Cpu };
     let resources = DrawResources::open(device, budget.render).await?;
+    let resources = resources.with_geometry(geometry::for_user(&stack));
     Ok(RenderJob { request, size, group, stack, resources })
 }
 

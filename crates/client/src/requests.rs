@@ -5,7 +5,10 @@ use std::sync::Arc;
 use array::{Dataset, Result};
 use bytes::Bytes;
 use link::OpStream;
-use wire::ops::{self, DescribeParameters, ListEntry, StatsAnswer, StatsParameters};
+use wire::ops::{
+    self, DescribeParameters, GeometryBody, GeometryParameters, ListEntry, MAX_GEOMETRY_PIECE_BYTES,
+    StatsAnswer, StatsParameters,
+};
 
 /// One operation as a client requests it; the server has a handler of the same name.
 ///
@@ -85,5 +88,22 @@ impl RemoteOperation for StatsParameters {
 
     async fn answer(&self, replies: OpStream) -> Result<StatsAnswer> {
         StatsAnswer::decode(&replies.with_bulk_up_to(0).only_item().await?.body)
+    }
+}
+
+impl RemoteOperation for GeometryParameters {
+    type Response = (GeometryBody, Bytes);
+
+    fn name(&self) -> &str {
+        ops::GEOMETRY
+    }
+
+    fn parameters(&self) -> Result<Bytes> {
+        Ok(self.encode())
+    }
+
+    async fn answer(&self, replies: OpStream) -> Result<(GeometryBody, Bytes)> {
+        let item = replies.with_bulk_up_to(MAX_GEOMETRY_PIECE_BYTES as u64).only_item().await?;
+        Ok((GeometryBody::decode(item.body)?, item.bulk))
     }
 }

@@ -135,6 +135,7 @@ fn scene(view: &Arc<VolumeView>, number: usize) -> Scene {
         surfaces: vec![Isosurface { value: 180.0, color: [0.9, 0.3, 0.2], opacity: 0.6 }],
         slices: Vec::new(),
         wires: Default::default(),
+        geometry: Default::default(),
         mode: Mode::Composite,
         color_by: None,
         layers: Vec::new(),

@@ -6,7 +6,7 @@
 //!   corridor://        dial -> RemoteSource  (one, or several -> Servers, Catalogue)  --+
 //! ```
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +28,7 @@ use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use link::Protocol;
 use server::exports::{ASK_AGAIN_AFTER, Opener};
+use server::geometry_origin::GeometryOrigin;
 use server::identity::{self, IdentityChoice};
 use server::reverse::wait_at;
 use server::stack::Stack;
@@ -191,7 +192,17 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
                 Error::unsupported(format!("expected a path in UTF-8, found `{}`", path.display()))
             })?;
             let name = path.file_name().map_or_else(|| "data".into(), |n| n.to_string_lossy().into_owned());
-            (name, open_growing(text, context, &work).await?, Upstream::Here)
+            let opened = open_growing(text, context, &work).await;
+            let opened = opened.map_err(|error| match error.kind() {
+                ErrorKind::Unsupported | ErrorKind::Corrupt if path.is_file() && ::geometry::is_geometry_name(text) => {
+                    error.context(format!(
+                        "`{name}` is geometry, which is drawn beside an array: name the array as the location, and the geometry with \
+                         `--layer {text}`"
+                    ))
+                }
+                _ => error,
+            });
+            (name, opened?, Upstream::Here)
         }
         Location::Synthetic(text) => {
             (synthetic_name(text), open(text, context, &work).await?, Upstream::Here)
@@ -218,15 +229,28 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
             (name, growing(&remote), Upstream::only(remote))
         }
     };
-    Ok(Stack { work, array, ..stack_of(name, inner, upstream, context) })
+    let mut stack = Stack { work, array, ..stack_of(name, inner, upstream, context) };
+    if let Location::Path(path) = location {
+        stack.geometry.folder = Some(folder_of(path));
+    }
+    Ok(stack)
 }
 
 /// Returns the stack of a source, with a cache of the context's size over it.
 #[must_use]
 pub fn stack_of(name: String, source: Arc<dyn Source>, upstream: Upstream, context: &Context) -> Stack {
     let cached = Cached::with_held_memory(source, context.budget.cache, context.budget.held_memory());
-    let source = Arc::new(cached.clone());
-    Stack { name, source, cached, work: LongWork::default(), array: String::new(), upstream }
+    let source: Arc<dyn Source> = Arc::new(cached.clone());
+    let geometry = GeometryOrigin { folder: None, upstream: upstream.clone(), source: Arc::clone(&source) };
+    Stack { name, source, cached, work: LongWork::default(), array: String::new(), upstream, geometry }
+}
+
+/// Returns the folder that a file or folder lies in.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
 }
 
 /// Listens for a server that connects to this process, and reports the URL that it needs.

@@ -15,6 +15,7 @@
 pub mod assemble;
 pub mod demo;
 pub mod describe;
+pub mod geometry;
 mod growing;
 mod interpret;
 pub mod join;

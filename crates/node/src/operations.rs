@@ -1,8 +1,8 @@
 //! The operations of a data server; `examples/operations` adds three.
 
 use server::ops::{
-    DescribeHandler, ListHandler, OperationRegistry, PathHandler, ProbeHandler, ReadBlockHandler,
-    ReadHandler, StatsHandler,
+    DescribeHandler, GeometryHandler, ListHandler, OperationRegistry, PathHandler, ProbeHandler,
+    ReadBlockHandler, ReadHandler, StatsHandler,
 };
 use server::peers::PeersHandler;
 
@@ -15,6 +15,7 @@ pub fn of_data_server() -> OperationRegistry {
     registry.add(ReadHandler);
     registry.add(ReadBlockHandler);
     registry.add(StatsHandler);
+    registry.add(GeometryHandler);
     registry.add(PeersHandler);
     registry.add(PathHandler);
     registry.add(ProbeHandler);

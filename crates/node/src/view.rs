@@ -14,6 +14,7 @@ use server::exports::{Export, Opener};
 use stream::{DrawDevice, DrawResources, RankChannels, Regridded, Session, run_worker};
 use view::View;
 
+use crate::geometry;
 use crate::interpret::InterpretHandler;
 use crate::join::JoinHandler;
 use crate::measure::{MeasureHandler, PickHandler};
@@ -62,6 +63,7 @@ pub async fn start_by(
         first_view.or_else(|| (!named.is_empty()).then(|| View { array: named, ..View::default() }));
     let memory_bytes = options.context.budget.render;
     let resources = DrawResources::open(device, memory_bytes).await?;
+    let resources = resources.with_geometry(geometry::for_session(Arc::clone(&export), first_view.as_ref()));
     let opened = Arc::clone(&export);
     let work = Arc::new(move |task| opened.open_stack().and_then(|stack| stack.work.progress(task)));
     // Each rank opens the file itself.

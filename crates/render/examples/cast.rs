@@ -90,6 +90,7 @@ fn main() -> Result<()> {
             surfaces: isovalues.iter().map(|&(value, opacity)| surface(value, opacity as f32)).collect(),
             slices: slices.iter().map(|&(axis, share)| slice(axis, share * side as f64)).collect(),
             wires: Default::default(),
+            geometry: Default::default(),
             mode: *mode,
             color_by: (look == "colored_by").then(|| color_by.clone()),
             layers: Vec::new(),

@@ -27,7 +27,7 @@
 //!   cpu::caster                 |               features of one picture, in the order in which rays meet them
 //!     |                         |
 //!   isosurface   cpu::slices   cpu::extreme     features: each is prepared once and traced packet by packet
-//!   cpu::box_lines   cpu::color_by   cpu::layers
+//!   cpu::box_lines   geometry   cpu::color_by   cpu::layers
 //!     |
 //!   cpu::context                                what all rays share: steps, tables, visible cells
 //!   cpu::packet   cpu::samples                  sixteen rays; samples in a block, accumulated color
@@ -51,6 +51,7 @@
 mod blocks;
 mod cpu;
 pub mod device;
+mod geometry;
 mod image;
 mod isosurface;
 mod mesh;
@@ -67,6 +68,9 @@ pub use cpu::cancel::Cancel;
 pub use cpu::cast::{RenderedImage, cast, cast_part, cast_with};
 pub use cpu::image_part::{DrawnPart, ImagePart, PartialImage, SampleTally};
 pub use cpu::work::{WorkPoint, work};
+pub use geometry::{
+    GeometryCut, GeometryFaces, GeometryLayer, GeometryShape, MAX_GEOMETRY_LAYERS, SceneGeometry,
+};
 pub use image::annotate::{AxisNote, AxisQuantity, LegendKey, Notes, annotate};
 pub use image::image_size::ImageSize;
 pub use image::over::over;

@@ -9,10 +9,15 @@
 mod common;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use array::{Affine, Meaning, Scalar};
 use common::{Synthetic, cubic, draw, points, pool_of, voxel_box};
-use corridor_render::{Background, BlockPool, Scene, TransferFunction};
+use corridor_render::{
+    Background, BlockPool, GeometryFaces, GeometryLayer, GeometryShape, Scene, SceneGeometry,
+    TransferFunction,
+};
+use geometry::{Geometry, VertexText};
 
 /// Largest change of one 8-bit component that another processor or mathematical library may cause.
 const MOST_APART: u8 = 2;
@@ -92,4 +97,63 @@ fn a_plane_with_missing_values() {
     scene.camera = corridor_render::Camera::framing(&scene.view.bounds(), [0.0, 0.0, -1.0]).orthographic();
     scene.transfer.opacity = points(&[(0.0, 1.0)]);
     check("plane", &scene, &synthetic.full_pool());
+}
+
+/// A ring around a ball, with a line, a translucent square and a text.
+fn ring_and_line() -> SceneGeometry {
+    let at = |turn: u32, tube: u32| {
+        let [u, v] =
+            [f64::from(turn) / 48.0, f64::from(tube) / 16.0].map(|share| share * std::f64::consts::TAU);
+        let out = 14.0 + 2.5 * v.cos();
+        [23.5 + out * u.cos(), 23.5 + out * u.sin(), 23.5 + 2.5 * v.sin()]
+    };
+    let corner = |turn: u32, tube: u32| turn % 48 * 16 + tube % 16;
+    let cells = (0..48).flat_map(|turn| (0..16).map(move |tube| (turn, tube)));
+    let faces = cells.clone().flat_map(|(turn, tube)| {
+        let [a, b] = [corner(turn, tube), corner(turn + 1, tube)];
+        let [c, d] = [corner(turn + 1, tube + 1), corner(turn, tube + 1)];
+        [[a, b, c], [a, c, d]]
+    });
+    let ring = Geometry {
+        positions: cells.map(|(turn, tube)| at(turn, tube)).collect(),
+        triangles: faces.collect(),
+        ..Geometry::default()
+    };
+    let square = Geometry {
+        positions: vec![[4.0, 10.0, 4.0], [44.0, 10.0, 4.0], [44.0, 10.0, 44.0], [4.0, 10.0, 44.0]],
+        triangles: vec![[0, 1, 2], [0, 2, 3]],
+        ..Geometry::default()
+    };
+    let line = Geometry {
+        positions: vec![[-4.0, -4.0, -4.0], [50.0, 50.0, 50.0], [23.5, 4.0, 44.0]],
+        lines: vec![[0, 1]],
+        points: vec![2],
+        texts: vec![VertexText { vertex: 2, text: "north".into() }],
+        ..Geometry::default()
+    };
+    let layer = |geometry: Geometry, color: [u8; 3], opacity: f32, size_pixels: f32| GeometryLayer {
+        shape: Arc::new(GeometryShape::new(Arc::new(geometry))),
+        faces: GeometryFaces::Solid,
+        opacity,
+        color,
+        vertex_colors: None,
+        size_pixels,
+    };
+    let layers = [
+        layer(ring, [220, 60, 40], 1.0, 2.0),
+        layer(square, [80, 200, 90], 0.4, 2.0),
+        layer(line, [250, 230, 60], 1.0, 3.0),
+    ];
+    SceneGeometry { layers: layers.into(), cut: None }
+}
+
+#[test]
+fn geometry_through_a_ball() {
+    let ball = |p: glam::DVec3| 24.0 - p.distance(glam::DVec3::splat(23.5));
+    let synthetic = Synthetic::new([48; 3], [16; 3], ball);
+    let mut scene = Scene { geometry: ring_and_line(), is_lit: true, ..synthetic.scene() };
+    scene.transfer = TransferFunction { color_map: "gray".into(), ..TransferFunction::ramp(0.0, 24.0, 0.5) };
+    scene.transfer.opacity = points(&[(8.0, 0.0), (10.0, 0.6)]);
+    scene.size = corridor_render::ImageSize { width: 240, height: 200 };
+    check("geometry", &scene, &synthetic.full_pool());
 }

@@ -163,7 +163,7 @@ proptest! {
                 prop_assert!(pool.used_bytes() <= pool.limit_bytes());
             }
         }
-        let scene = Scene { view: view.clone(), camera, transfer, color_by: None, layers: Vec::new(), surfaces, slices, wires: wires.into(), mode, is_lit: keep & 1 == 1, light: LightShares::default(), size, clip, quality: Quality::STILL, finest_level: 0 };
+        let scene = Scene { view: view.clone(), camera, transfer, color_by: None, layers: Vec::new(), surfaces, slices, wires: wires.into(), geometry: Default::default(), mode, is_lit: keep & 1 == 1, light: LightShares::default(), size, clip, quality: Quality::STILL, finest_level: 0 };
         match demand(&view, &camera, size, &scene.portion(), None, 1 << 16) {
             Ok(demand) => prop_assert!(demand.blocks.iter().all(|b| view.locate(&b.key).is_some())),
             Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Invalid),

@@ -18,6 +18,7 @@ pub mod answer_memory;
 pub mod connection;
 pub mod connections;
 pub mod exports;
+pub mod geometry_origin;
 pub mod http;
 pub mod identity;
 pub mod metrics;

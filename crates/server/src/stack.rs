@@ -12,6 +12,8 @@ use client::upstream::{Upstream, another_may_answer, ask_one};
 use export::statistics;
 use wire::ops::{StatsAnswer, StatsParameters};
 
+use crate::geometry_origin::GeometryOrigin;
+
 /// An open data set with its cache.
 #[derive(Clone)]
 pub struct Stack {
@@ -27,6 +29,8 @@ pub struct Stack {
     pub array: String,
     /// Origin of the data: read in this process, or received from servers.
     pub upstream: Upstream,
+    /// Place where the geometry beside the data is found.
+    pub geometry: GeometryOrigin,
 }
 
 impl Stack {

@@ -339,7 +339,12 @@ impl Film {
         let view = self.filled(view, view_plan)?;
         let boxes = self.shared.boxes(&view).await?;
         let (camera, size) = (camera_of(&view, &drawable.volume.view)?, self.size);
-        let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..view_plan.scene(&view)? };
+        let mut scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..view_plan.scene(&view)? };
+        let (geometry, errors) = self.shared.geometry.of(&view).await;
+        if let Some(error) = errors.into_iter().next() {
+            return Err(error);
+        }
+        scene.geometry = geometry.for_scene(&scene, &view_plan.dataset, view_plan.array())?;
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
         let (painter, launcher) = (Arc::clone(&self.shared.painter), self.shared.launcher.clone());

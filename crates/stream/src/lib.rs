@@ -19,6 +19,7 @@
 
 mod encode;
 mod film;
+mod geometry;
 mod loading;
 mod measure;
 mod painter;
@@ -34,6 +35,7 @@ pub use encode::slabs::{
 pub use encode::video::{Av1, FilmQuality, H264, ParameterSets, VideoSample, check_film};
 pub use encode::{JPEG_QUALITY, Jpeg, PictureEncoder, Png};
 pub use film::{ColorRange, Film, FilmRequest};
+pub use geometry::GeometryFetch;
 pub use loading::beside::{Beside, OtherDataset};
 pub use loading::loader::{ATTEMPTS_UNTIL_FAILED, FIRST_BACKOFF, LONGEST_BACKOFF, MAX_WANTS_IN_FLIGHT};
 pub use loading::regrid::Regridded;

@@ -11,6 +11,7 @@ use array::{Error, ErrorKind, Result};
 use gpu::{Accept, GpuCaster, MissingBlocks};
 use render::{Cancel, RenderedImage, Scene, Snapshot};
 
+use crate::geometry::GeometryFetch;
 use crate::tasks::blocking;
 
 /// Device on which pictures are drawn.
@@ -26,11 +27,13 @@ pub enum DrawDevice {
 }
 
 /// Resources of a session for drawing: memory and a painter.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct DrawResources {
     /// Memory for blocks that are loaded or in flight, bytes.
     pub(crate) memory_bytes: u64,
     pub(crate) painter: Arc<Painter>,
+    /// Source of the geometry that views name; `None` if there is none.
+    pub(crate) geometry: Option<GeometryFetch>,
 }
 
 impl DrawResources {
@@ -70,7 +73,13 @@ impl DrawResources {
             has_failed: AtomicBool::new(false),
             reason: Mutex::new(reason),
         };
-        Ok(Self { memory_bytes, painter: Arc::new(painter) })
+        Ok(Self { memory_bytes, painter: Arc::new(painter), geometry: None })
+    }
+
+    /// Returns these resources with a source of the geometry that views name.
+    #[must_use]
+    pub fn with_geometry(self, fetch: GeometryFetch) -> Self {
+        Self { geometry: Some(fetch), ..self }
     }
 
     /// Returns the painter.
@@ -80,10 +89,21 @@ impl DrawResources {
     }
 }
 
+impl fmt::Debug for DrawResources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { memory_bytes, painter, geometry } = self;
+        f.debug_struct("DrawResources")
+            .field("memory_bytes", memory_bytes)
+            .field("painter", painter)
+            .field("geometry", &geometry.is_some())
+            .finish()
+    }
+}
+
 /// Resources of the CPU only.
 impl From<u64> for DrawResources {
     fn from(memory_bytes: u64) -> Self {
-        Self { memory_bytes, painter: Arc::default() }
+        Self { memory_bytes, painter: Arc::default(), geometry: None }
     }
 }
 

@@ -19,9 +19,23 @@ pub(crate) const MIN_LAYER_SIZE_PIXELS: f64 = 0.5;
 /// Largest width of points and lines of geometry, pixels: larger ones hide all else.
 pub(crate) const MAX_LAYER_SIZE_PIXELS: f64 = 64.0;
 /// Endings of files that hold geometry, in lower case: a layer written as such a name is geometry.
-const GEOMETRY_ENDINGS: [&str; 15] = [
-    "ply", "stl", "obj", "vtp", "vtk", "gii", "csv", "geojson", "shp", "pial", "white", "inflated", "sphere",
-    "orig", "surf",
+const GEOMETRY_ENDINGS: [&str; 16] = [
+    "ply",
+    "stl",
+    "vtp",
+    "glb",
+    "gii",
+    "csv",
+    "tsv",
+    "geojson",
+    "shp",
+    "pial",
+    "white",
+    "inflated",
+    "sphere",
+    "orig",
+    "smoothwm",
+    "midthickness",
 ];
 
 /// One layer: an array or geometry. Exactly one of `array` and `geometry` is given.

@@ -17,8 +17,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use session::{JoinParams, ParticipantNote};
 use wire::ops::{
-    BlockBody, BlockPlace, DescribeParameters, ListEntry, ReadBlockParameters, ReadBody, ReadParameters,
-    ReadPiece, StatsAnswer, StatsParameters,
+    BlockBody, BlockPlace, DescribeParameters, GeometryBody, GeometryParameters, ListEntry,
+    ReadBlockParameters, ReadBody, ReadParameters, ReadPiece, StatsAnswer, StatsParameters,
 };
 use wire::{
     BulkPart, Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Deframed, Deframer, Frame, Hello,
@@ -192,6 +192,8 @@ fn decode_all(bytes: &Bytes) {
     survives(ReadBlockParameters::decode(bytes.clone()));
     survives(BlockBody::decode(bytes.clone()));
     survives(StatsParameters::decode(bytes.clone()));
+    survives(GeometryParameters::decode(bytes.clone()));
+    survives(GeometryBody::decode(bytes.clone()));
     survives(StatsAnswer::decode(bytes));
     survives(ListEntry::decode_all(bytes));
     survives(wire::ops::decode_dataset(bytes));
@@ -293,6 +295,10 @@ proptest! {
         let body = ReadBody { offset_bytes: index };
         prop_assert_eq!(ReadBody::decode(body.encode()).unwrap(), body);
         prop_assert_eq!(ReadPiece::decode(body.encode()).unwrap(), ReadPiece::Plain(body));
+        let geometry = GeometryParameters { place, name: name.clone(), offset_bytes: index };
+        prop_assert_eq!(GeometryParameters::decode(geometry.encode()).unwrap(), geometry);
+        let body = GeometryBody { size_bytes: index, stamp: index ^ 7 };
+        prop_assert_eq!(GeometryBody::decode(body.encode()).unwrap(), body);
         let describe = DescribeParameters { name };
         prop_assert_eq!(DescribeParameters::decode(describe.encode()).unwrap(), describe);
     }

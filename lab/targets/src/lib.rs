@@ -14,6 +14,7 @@
 //! operations    parameters and answers of operations
 //! description   description of a server's data, and its use by a viewer
 //! talk          a view and notes of participants in a session
+//! geometry      a file of geometry
 //! texts         selections and locations as people type them
 //! ```
 
@@ -25,6 +26,7 @@ pub mod datagrams;
 pub mod description;
 pub mod files;
 pub mod frames;
+pub mod geometry;
 pub mod operations;
 pub mod pair;
 mod script;

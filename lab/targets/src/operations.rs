@@ -6,8 +6,8 @@ use session::{Item, JoinParams, ParticipantNote};
 use wire::compression::{Compressed, CompressionMethod};
 use wire::frames::probe::{Probe, ProbePacket, ProbeResult, is_quic};
 use wire::ops::{
-    BlockBody, DescribeParameters, ListEntry, ReadBlockParameters, ReadParameters, ReadPiece, StatsAnswer,
-    StatsParameters, decode_json, encode_json,
+    BlockBody, DescribeParameters, GeometryBody, GeometryParameters, ListEntry, ReadBlockParameters,
+    ReadParameters, ReadPiece, StatsAnswer, StatsParameters, decode_json, encode_json,
 };
 
 /// Decodes parameters or the body of an item; the first byte selects the type.
@@ -30,6 +30,8 @@ pub fn decode(bytes: &[u8]) {
         12 => check_round_trip(body, Probe::decode, |v| Ok(v.encode())),
         13 => check_round_trip(body, ProbeResult::decode, |v| Ok(v.encode())),
         14 => check_probe(&body),
+        15 => check_round_trip(body, GeometryParameters::decode, |v| Ok(v.encode())),
+        16 => check_round_trip(body, GeometryBody::decode, |v| Ok(v.encode())),
         _ => {}
     }
 }

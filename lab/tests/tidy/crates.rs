@@ -17,20 +17,27 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
     ("link", &["wire", "control"]),
     ("plan", &[]),
     ("view", &["array"]),
-    ("render", &["view", "array"]),
+    ("geometry", &["array"]),
+    ("render", &["view", "geometry", "array"]),
     ("session", &["view", "array"]),
     ("compose", &["render", "view", "array"]),
     ("mpi", &["compose", "array"]),
     ("gpu", &["render", "view", "array"]),
-    ("stream", &["render", "compose", "gpu", "session", "view", "array"]),
+    ("stream", &["render", "compose", "gpu", "geometry", "session", "view", "array"]),
     ("export", &["stream", "session", "view", "render", "store", "wire", "array"]),
     ("client", &["plan", "link", "control", "wire", "store", "array"]),
-    ("server", &["client", "export", "plan", "link", "control", "wire", "render", "cache", "store", "array"]),
+    (
+        "server",
+        &[
+            "client", "export", "plan", "link", "control", "wire", "render", "geometry", "cache", "store",
+            "array",
+        ],
+    ),
     (
         "node",
         &[
-            "server", "client", "export", "stream", "session", "view", "link", "wire", "cache", "store",
-            "array",
+            "server", "client", "export", "stream", "session", "view", "geometry", "link", "wire", "cache",
+            "store", "array",
         ],
     ),
     (
@@ -48,7 +55,10 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
             "server", "node",
         ],
     ),
-    ("fuzz-targets", &["array", "store", "wire", "link", "view", "render", "session", "export", "client"]),
+    (
+        "fuzz-targets",
+        &["array", "store", "geometry", "wire", "link", "view", "render", "session", "export", "client"],
+    ),
     (
         "corridor",
         &[

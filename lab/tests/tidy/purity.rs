@@ -13,6 +13,7 @@ const PURE: &[&str] = &[
     "crates/control/src/",
     "crates/plan/src/",
     "crates/view/src/",
+    "crates/geometry/src/",
     "crates/session/src/",
     "crates/cache/src/table",
 ];

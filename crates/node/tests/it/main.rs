@@ -12,6 +12,7 @@ mod copies;
 mod counts;
 mod crowd;
 mod early;
+mod geometry;
 mod hostile;
 mod operations;
 mod paths;

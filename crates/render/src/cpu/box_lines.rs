@@ -1,20 +1,15 @@
 //! Boxes drawn as lines in the picture: intersections of rays with their edges.
 //!
-//! Edges are projected and cut into *fragments*: a pixel, the depth of the edge there, and its coverage of
-//! the pixel. The caster blends fragments with the colors of each ray in depth order, so that what is in
-//! front of an edge dims it, and opaque surfaces hide it. Edges shared by several boxes are drawn once. The
+//! Edges are projected and cut into [fragments](Fragment). Edges shared by several boxes are drawn once. The
 //! list of boxes has an order, and if there are too many fragments the last boxes are left out.
 
 use std::collections::HashSet;
 
-use glam::{DVec3, Vec4};
+use glam::DVec3;
 
-use crate::cpu::packet::rays::PacketRays;
-use crate::cpu::packet::size::{LaneValues, PACKET_PIXELS, PACKET_SIDE};
-use crate::cpu::slices::SliceHits;
+use crate::cpu::fragments::Fragment;
 use crate::image::raster::line;
 use crate::scene::camera::Lens;
-use crate::simd::LANES;
 use crate::{Bounds, ImageSize, Scene};
 
 /// Most fragments of box edges in a picture: 48 MiB.
@@ -24,162 +19,24 @@ const OPACITY: f32 = 0.85;
 /// Share of the distance to the target; edges nearer to the eye than this are not drawn.
 const NEAR_SHARE: f64 = 1e-3;
 
-/// Fragment of an edge in a pixel.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LineFragment {
-    pixel: u32,
-    /// Depth along the line of sight, world units.
-    depth: f32,
-    color: [u8; 3],
-    /// Coverage, 255ths.
-    covered: u8,
-}
-
-impl LineFragment {
-    /// Premultiplied.
-    fn color(&self) -> Vec4 {
-        let [r, g, b] = self.color.map(|c| f32::from(c) / 255.0);
-        Vec4::new(r, g, b, 1.0) * (OPACITY * f32::from(self.covered) / 255.0)
-    }
-}
-
-/// Fragments of all pixels with the edges of boxes.
-#[derive(Debug)]
-pub(crate) struct BoxLines {
-    size: ImageSize,
-    /// Fragments by pixel, the nearest first.
-    fragments: Vec<LineFragment>,
-    /// Index of each pixel's first fragment, followed by the number of fragments.
-    starts: Vec<u32>,
-}
-
-impl BoxLines {
-    /// `None` if no edge is in the picture.
-    pub(crate) fn new(scene: &Scene, lens: &Lens) -> Option<Self> {
-        let near = NEAR_SHARE * DVec3::from(scene.camera.eye).distance(scene.camera.target.into());
-        let mut known = HashSet::new();
-        let mut fragments = Vec::new();
-        for wire in scene.wires.iter() {
-            for [low, high] in edges(&wire.bounds) {
-                let is_new = known.insert([low, high].map(|end| end.to_array().map(f64::to_bits)));
-                let part = scene.clip.map_or(Some([low, high]), |clip| inside([low, high], &clip));
-                if let Some(part) = part.filter(|_| is_new) {
-                    cross(lens, near, part, wire.color, &mut fragments, scene.size);
-                }
-            }
-            if fragments.len() > MAX_FRAGMENTS {
-                break;
+/// Returns the fragments of the boxes of a scene.
+pub(crate) fn fragments_of_boxes(scene: &Scene, lens: &Lens) -> Vec<Fragment> {
+    let near = NEAR_SHARE * DVec3::from(scene.camera.eye).distance(scene.camera.target.into());
+    let mut known = HashSet::new();
+    let mut fragments = Vec::new();
+    for wire in scene.wires.iter() {
+        for [low, high] in edges(&wire.bounds) {
+            let is_new = known.insert([low, high].map(|end| end.to_array().map(f64::to_bits)));
+            let part = scene.clip.map_or(Some([low, high]), |clip| inside([low, high], &clip));
+            if let Some(part) = part.filter(|_| is_new) {
+                cross(lens, near, part, wire.color, &mut fragments, scene.size);
             }
         }
-        if fragments.is_empty() {
-            return None;
-        }
-        fragments.sort_unstable_by(|a, b| a.pixel.cmp(&b.pixel).then(a.depth.total_cmp(&b.depth)));
-        let (mut starts, mut next) = (Vec::new(), 0);
-        let pixels = u32::try_from(u64::from(scene.size.width) * u64::from(scene.size.height)).ok()?;
-        for pixel in 0..=pixels {
-            while fragments.get(next).is_some_and(|fragment| fragment.pixel < pixel) {
-                next += 1;
-            }
-            starts.push(u32::try_from(next).ok()?);
-        }
-        Some(Self { size: scene.size, fragments, starts })
-    }
-
-    /// Returns the fragments of a pixel, the nearest first; none outside the image.
-    fn of(&self, [column, row]: [u32; 2]) -> &[LineFragment] {
-        let ImageSize { width, height } = self.size;
-        if column >= width || row >= height {
-            return &[];
-        }
-        let pixel = row as usize * width as usize + column as usize;
-        let [from, to] = [pixel, pixel + 1].map(|at| self.starts.get(at).map_or(0, |&start| start as usize));
-        self.fragments.get(from..to).unwrap_or_default()
-    }
-
-    /// True if a ray of a packet meets an edge.
-    pub(crate) fn touch(&self, [left, top]: [u32; 2]) -> bool {
-        let ImageSize { width, height } = self.size;
-        let right = (left + PACKET_SIDE).min(width);
-        (top..(top + PACKET_SIDE).min(height)).any(|row| {
-            let start = |column: u32| self.starts[row as usize * width as usize + column as usize];
-            left < right && start(left) < start(right)
-        })
-    }
-
-    /// Returns the fragments of the rays of a packet.
-    pub(crate) fn packet_lines(&self, [left, top]: [u32; 2], rays: &PacketRays) -> PacketLines<'_> {
-        let mut reach = rays.reach;
-        // Rays that miss the volume have all fragments in front of it.
-        for lane in (0..LANES).filter(|&lane| !rays.has_samples(lane)) {
-            reach[0][lane] = f64::INFINITY;
-        }
-        let left = PACKET_PIXELS.map(|[column, row]| self.of([left + column, top + row]));
-        PacketLines { left, length: rays.length, depth: rays.depth, reach }
-    }
-}
-
-/// Remaining fragments of sixteen rays.
-pub(crate) struct PacketLines<'a> {
-    left: [&'a [LineFragment]; LANES],
-    /// Length of a step along the camera's line of sight, and the depth of sample 0 on it.
-    length: LaneValues,
-    depth: LaneValues,
-    /// Positions where the drawn part of the volume begins and ends, in steps.
-    reach: [LaneValues; 2],
-}
-
-impl PacketLines<'_> {
-    /// Returns the next fragment of a ray before `end`: its position, in steps, and its color.
-    fn next(&self, lane: usize, end: f64) -> Option<(f64, Vec4)> {
-        let fragment = self.left[lane].first()?;
-        let at = (f64::from(fragment.depth) - self.depth[lane]) / self.length[lane];
-        (at < end).then(|| (at, fragment.color()))
-    }
-
-    /// Returns the next fragment of a ray before it leaves the volume: its position, in steps, and its color.
-    pub(crate) fn peek(&self, lane: usize) -> Option<(f64, Vec4)> {
-        self.next(lane, self.reach[1][lane])
-    }
-
-    /// Removes the next fragment.
-    pub(crate) fn take(&mut self, lane: usize) {
-        self.left[lane] = self.left[lane].get(1..).unwrap_or_default();
-    }
-
-    /// Draws the fragments of a ray before `end`, behind what it has accumulated.
-    fn draw_until(&mut self, lane: usize, end: f64, color: &mut Vec4) {
-        while let Some((_, own)) = self.next(lane, end) {
-            *color += own * (1.0 - color.w);
-            self.take(lane);
+        if fragments.len() > MAX_FRAGMENTS {
+            break;
         }
     }
-
-    /// Draws the fragments of the rays before they enter the volume.
-    pub(crate) fn before(&mut self) -> [Vec4; LANES] {
-        let mut colors = [Vec4::ZERO; LANES];
-        for (lane, color) in colors.iter_mut().enumerate() {
-            self.draw_until(lane, self.reach[0][lane], color);
-        }
-        colors
-    }
-
-    /// Draws the remaining fragments behind what rays have accumulated.
-    pub(crate) fn rest(&mut self, colors: &mut [Vec4; LANES]) {
-        for (lane, color) in colors.iter_mut().enumerate() {
-            self.draw_until(lane, f64::INFINITY, color);
-        }
-    }
-
-    /// Draws fragments in front of and behind slices, which are opaque.
-    pub(crate) fn around(mut self, slice_hits: &SliceHits) -> [Vec4; LANES] {
-        let mut colors = [Vec4::ZERO; LANES];
-        for (lane, color) in colors.iter_mut().enumerate() {
-            self.draw_until(lane, slice_hits[lane].map_or(f64::INFINITY, |slice_hit| slice_hit.at), color);
-            *color += slice_hits[lane].map_or(Vec4::ZERO, |slice_hit| slice_hit.color) * (1.0 - color.w);
-        }
-        colors
-    }
+    fragments
 }
 
 /// Returns the twelve edges of a box, fewer if it is flat.
@@ -208,7 +65,7 @@ fn cross(
     near: f64,
     [low, high]: [DVec3; 2],
     color: [u8; 3],
-    into: &mut Vec<LineFragment>,
+    into: &mut Vec<Fragment>,
     size: ImageSize,
 ) {
     let depth = |point: DVec3| (point - lens.eye).dot(lens.forward);
@@ -230,10 +87,10 @@ fn cross(
     // Pixel centers are at whole numbers there.
     let [a, b] = [a, b].map(|at| glam::DVec2::from(at) - 0.5);
     line(a, b, size, |column, row, covered, share| {
-        let covered = (covered * 255.0 + 0.5) as u8;
+        let alpha = (OPACITY * covered * 255.0 + 0.5) as u8;
         let is_inside =
             (0..i64::from(size.width)).contains(&column) && (0..i64::from(size.height)).contains(&row);
-        if !is_inside || covered == 0 || into.len() > MAX_FRAGMENTS {
+        if !is_inside || alpha == 0 || into.len() > MAX_FRAGMENTS {
             return;
         }
         // Along a projected line the inverse of the depth is linear.
@@ -243,6 +100,6 @@ fn cross(
             depths[0] + (depths[1] - depths[0]) * share
         };
         let pixel = (row * i64::from(size.width) + column) as u32;
-        into.push(LineFragment { pixel, depth: depth as f32, color, covered });
+        into.push(Fragment { pixel, depth: depth as f32, color, alpha });
     });
 }

@@ -71,8 +71,10 @@ pub fn cast_with(
 /// The errors of [`cast`].
 pub fn cast_part(scene: &Scene, part: &ImagePart, blocks: &Snapshot, cancel: &Cancel) -> Result<DrawnPart> {
     scene.check()?;
-    if !scene.wires.is_empty() {
-        return Err(Error::unsupported("expected a scene without boxes as lines for one of several casters"));
+    if !scene.wires.is_empty() || !scene.geometry.is_empty() {
+        return Err(Error::unsupported(
+            "expected a scene without geometry or boxes as lines for one of several casters",
+        ));
     }
     if !scene.layers.is_empty() {
         return Err(Error::unsupported(
@@ -188,8 +190,8 @@ impl<T: Voxel> SimdJob for TileJob<'_, '_, T> {
                 let [width, height] =
                     [PACKET_SIDE.min(tile.width - left), PACKET_SIDE.min(tile.height - top)];
                 let corner = [tile.left + left, tile.top + top];
-                let box_lines = caster.box_lines.as_ref().filter(|lines| lines.touch(corner));
-                let depth_bounds = caster.depth_bounds.as_ref().filter(|_| box_lines.is_none());
+                let fragments = caster.fragments.as_ref().filter(|fragments| fragments.touch(corner));
+                let depth_bounds = caster.depth_bounds.as_ref().filter(|_| fragments.is_none());
                 let depths = depth_bounds.map(|depth_bounds| depth_bounds.depths(corner));
                 if depths == Some(None) {
                     continue;
@@ -198,7 +200,7 @@ impl<T: Voxel> SimdJob for TileJob<'_, '_, T> {
                 if let Some(depths) = depths.flatten() {
                     shown.count(Some(context.wanted_level_index), false, rays.trim(depths));
                 }
-                let lines = box_lines.map(|lines| lines.packet_lines(corner, &rays));
+                let lines = fragments.map(|fragments| fragments.of_packet(corner, &rays));
                 if let Some(layers) = &mut layers {
                     layers.begin(&rays);
                 }

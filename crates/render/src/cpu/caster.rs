@@ -4,16 +4,18 @@ use array::Result;
 
 use crate::blocks::BlockTable;
 use crate::blocks::voxel::Voxel;
-use crate::cpu::box_lines::BoxLines;
+use crate::cpu::box_lines::fragments_of_boxes;
 use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::depth_bounds::DepthBounds;
 use crate::cpu::extreme::Extreme;
+use crate::cpu::fragments::Fragments;
 use crate::cpu::layers::prepare::LayerInput;
 use crate::cpu::packet::size::PACKET_SIDE;
 use crate::cpu::slab_layers::SlabBorders;
 use crate::cpu::slices::Slices;
 use crate::isosurface::prepare::Isosurfaces;
+use crate::scene::camera::Lens;
 use crate::scene::fidelity::ShownSamples;
 use crate::simd::Instructions;
 use crate::{ImagePart, Rect, Scene};
@@ -26,8 +28,8 @@ pub(crate) struct Caster<'a, T> {
     pub(crate) context: CastContext<'a, T>,
     pub(crate) surfaces: Isosurfaces,
     pub(crate) slices: Option<Slices>,
-    /// Boxes as lines, if any are in the picture.
-    pub(crate) box_lines: Option<BoxLines>,
+    /// Boxes as lines and geometry, if any are in the picture.
+    pub(crate) fragments: Option<Fragments>,
     /// Data for a picture of extreme values; `None` for other pictures.
     pub(crate) extreme: Option<Extreme>,
     /// Depths between which rays can see something; `None` if they are not known.
@@ -52,7 +54,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let (surfaces, slices) = (Isosurfaces::prepare(&context), Slices::prepare(scene));
         let has_solids = slices.is_some() || !surfaces.is_empty();
         Ok(Self {
-            box_lines: BoxLines::new(scene, &context.lens),
+            fragments: fragments_of(scene, &context.lens),
             extreme: Extreme::new(scene, blocks, &context.tables.by_stride[0]),
             depth_bounds: DepthBounds::new(&context, has_solids),
             slab_borders: None,
@@ -110,4 +112,11 @@ impl<'a, T: Voxel> Caster<'a, T> {
             rays.next.iter().zip(&rays.end).any(|(next, end)| next < end)
         })
     }
+}
+
+/// Returns the fragments of all that is not part of the volume.
+pub(crate) fn fragments_of(scene: &Scene, lens: &Lens) -> Option<Fragments> {
+    let mut fragments = crate::geometry::fragments_of_geometry(scene, lens);
+    fragments.append(&mut fragments_of_boxes(scene, lens));
+    Fragments::new(fragments, scene.size)
 }

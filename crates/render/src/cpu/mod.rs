@@ -9,6 +9,7 @@ pub(crate) mod context;
 pub(crate) mod empty_space;
 pub(crate) mod entry_scale;
 pub(crate) mod extreme;
+pub(crate) mod fragments;
 pub(crate) mod image_part;
 pub(crate) mod layers;
 pub(crate) mod packet;

@@ -254,8 +254,8 @@ pub struct PreparedLight {
 /// another array, or with slices that are oblique or not interpolated.
 pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
     scene.check()?;
-    if !scene.wires.is_empty() {
-        return Err(Error::unsupported("expected a scene without boxes as lines"));
+    if !scene.wires.is_empty() || !scene.geometry.is_empty() {
+        return Err(Error::unsupported("expected a scene without geometry or boxes as lines"));
     }
     if scene.slices.iter().any(|slice| slice.oblique.is_some() || slice.nearest) {
         return Err(Error::unsupported(

@@ -26,7 +26,7 @@ use view::Mode;
 
 use crate::{
     ArrayLayer, Bounds, Camera, ColorByArray, ImageSize, Isosurface, LightShares, MAX_BOXES, Portion,
-    Quality, Slice, TransferFunction, VolumeView, WireBoxes,
+    Quality, SceneGeometry, Slice, TransferFunction, VolumeView, WireBoxes,
 };
 
 /// Complete description of one picture, except the blocks.
@@ -49,6 +49,9 @@ pub struct Scene {
     /// Boxes drawn as lines in the volume, at most [`MAX_BOXES`], dimmed by what is in front of them.
     /// Pictures of extreme values have no depth; lines are in front of them.
     pub wires: WireBoxes,
+    /// Surfaces, lines, points and texts beside the volume. Pictures of extreme values have no depth; geometry is in
+    /// front of them.
+    pub geometry: SceneGeometry,
     /// Drawing mode of everything besides surfaces and slices.
     pub mode: Mode,
     /// Whether to light what the transfer function shows, by the gradient of the values; surfaces are always
@@ -81,6 +84,7 @@ impl Scene {
             color_by.check_of(&self.view, self.mode)?;
         }
         ArrayLayer::check_all(&self.layers)?;
+        self.geometry.check()?;
         if self.wires.len() > MAX_BOXES {
             let found = self.wires.len();
             return Err(Error::too_large(format!(
@@ -121,6 +125,7 @@ impl Scene {
             // either.
             slices: self.portion().slices.unwrap_or_default(),
             wires: WireBoxes::default(),
+            geometry: SceneGeometry::default(),
             mode: Mode::Surfaces,
             is_lit: false,
             light: self.light,

@@ -182,6 +182,16 @@ impl TransferFunction {
     pub fn color_at(&self, value: f64) -> [f32; 3] {
         interpolate(&self.colors(), self.range_scale().share(value))
     }
+
+    /// Returns the sRGB colors of decoded values as bytes; those that are not finite get the color `other`.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of colors")]
+    pub fn colors_of(&self, values: impl Iterator<Item = f64>, other: [u8; 3]) -> Vec<[u8; 3]> {
+        let (colors, scale) = (self.colors(), self.range_scale());
+        let byte = |c: f32| (c * 255.0).round().clamp(0.0, 255.0) as u8;
+        let color = |value: f64| interpolate(&colors, scale.share(value)).map(byte);
+        values.map(|value| if value.is_finite() { color(value) } else { other }).collect()
+    }
 }
 
 /// Returns the color at a share of the range, interpolated linearly.

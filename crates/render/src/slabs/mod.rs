@@ -216,6 +216,9 @@ fn beyond(scene: &Scene) -> Option<&'static str> {
     if !scene.wires.is_empty() {
         return Some("boxes as lines");
     }
+    if !scene.geometry.is_empty() {
+        return Some("geometry");
+    }
     match scene.mode {
         Mode::Maximum | Mode::Minimum => Some("extreme values"),
         Mode::Surfaces => Some("isosurfaces or slices alone"),

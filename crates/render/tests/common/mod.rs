@@ -171,6 +171,7 @@ impl Synthetic {
             surfaces: Vec::new(),
             slices: Vec::new(),
             wires: Default::default(),
+            geometry: Default::default(),
             mode: Mode::Composite,
             color_by: None,
             layers: Vec::new(),

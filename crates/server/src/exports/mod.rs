@@ -4,6 +4,7 @@
 //! (`folder_scan`): each is opened on demand, and at most [`MAX_OPEN`] are open at a time.
 
 mod folder_scan;
+mod geometry;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -98,6 +99,8 @@ pub struct Export {
 struct LazyExport {
     format: &'static str,
     arrays: Mutex<Option<usize>>,
+    /// Folder that is served, with its files of geometry.
+    root: PathBuf,
     open: Arc<Mutex<Vec<Arc<Export>>>>,
 }
 
@@ -542,7 +545,8 @@ impl Exports {
                     if state.checked_at.is_some() {
                         tracing::info!("`{name}` was added");
                     }
-                    let lazy = LazyExport { format, arrays: Mutex::default(), open: Arc::clone(&self.open) };
+                    let (arrays, open) = (Mutex::default(), Arc::clone(&self.open));
+                    let lazy = LazyExport { format, arrays, root: root.clone(), open };
                     let own = format!("{}{name}", watched.prefix);
                     // Files of the folder may refer to one another.
                     let opener = self.opener.for_folder(root.clone());
@@ -730,6 +734,8 @@ mod tests {
     use super::*;
     use client::upstream::Upstream;
 
+    use crate::geometry_origin::GeometryOrigin;
+
     /// Opener of files and synthetic fields, each with a cache of its own.
     struct LocalOpener;
 
@@ -745,7 +751,13 @@ mod tests {
                 let name =
                     text.trim_start_matches("synthetic:").split('?').next().unwrap_or(&text).to_owned();
                 let (source, upstream) = (Arc::new(cached.clone()), Upstream::Here);
-                Ok(Stack { name, source, cached, work: LongWork::default(), array: String::new(), upstream })
+                let (work, array) = (LongWork::default(), String::new());
+                let geometry = GeometryOrigin {
+                    folder: None,
+                    upstream: upstream.clone(),
+                    source: Arc::<Cached>::clone(&source),
+                };
+                Ok(Stack { name, source, cached, work, array, upstream, geometry })
             }
             .boxed()
         }

@@ -3,6 +3,7 @@
 
 mod describe;
 mod forward;
+mod geometry;
 mod handler;
 mod list;
 pub(crate) mod operation_limit;
@@ -23,6 +24,7 @@ use futures::future::{BoxFuture, FutureExt, join_all};
 
 pub use describe::DescribeHandler;
 use forward::{Forwarded, forward};
+pub use geometry::GeometryHandler;
 use handler::end;
 pub use handler::{BeginOutcome, Handler, NodeState, OperationCall};
 pub use list::ListHandler;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use array::{ArrayInfo, Error, Result, Scalar};
 use futures::future::try_join_all;
 use render::{
-    ArrayLayer, LightShares, Pick, PickTarget, Quality, Scene, VolumeView, stereo, volume_of_world,
-    voxel_of_world,
+    ArrayLayer, LightShares, Pick, PickTarget, Quality, Scene, SceneGeometry, VolumeView, stereo,
+    volume_of_world, voxel_of_world,
 };
 use serde::Serialize;
 use session::ParticipantId;
@@ -166,6 +166,7 @@ fn scene_at(subject: &Subject, request: &PickRequest, [column, row]: [f64; 2]) -
         surfaces: surfaces_of(view),
         slices: slices_of(view, volume),
         wires: Arc::default(),
+        geometry: SceneGeometry::default(),
         mode: view.mode,
         is_lit: false,
         light: LightShares::of_strength(view.lighting),

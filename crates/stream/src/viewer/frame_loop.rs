@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use view::{ColorBy, Transfer, View};
 
 use crate::encode::{Jpeg, PictureEncoder, Png};
+use crate::geometry::ViewGeometry;
 use crate::loading::loader::FailedBlocks;
 use crate::loading::volume::Volume;
 use crate::ranks::launcher::{BlockStatus, Launcher, RankPicture, scene_for};
@@ -50,6 +51,8 @@ pub(crate) async fn run(shared: Arc<SharedState>, who: ParticipantId, viewer: Ar
         encoders: None,
         view_plan: None,
         boxes: Arc::default(),
+        geometry: ViewGeometry::default(),
+        said: Vec::new(),
         refused: None,
         chosen: None,
         chosen_range: None,
@@ -128,6 +131,10 @@ struct FrameLoop {
     view_plan: Option<ViewPlan>,
     /// Grids that the view shows as lines.
     boxes: Arc<GridBoxes>,
+    /// Geometry layers of the view.
+    geometry: ViewGeometry,
+    /// Messages about its geometry that the participant has got for this view.
+    said: Vec<String>,
     /// Number and size of a view that failed; it is not tried again.
     refused: Option<(u64, PictureSize)>,
     chosen: Option<ChosenValue<Transfer>>,
@@ -186,6 +193,7 @@ impl FrameLoop {
     ) -> Result<()> {
         self.update_view_plan(request, budget_has_changed).await?;
         self.update_boxes(request).await;
+        self.update_geometry(request).await;
         let Some(view_plan) = &self.view_plan else { return Ok(()) };
         let mut arrivals = view_plan.subscription.volume.arrivals();
         arrivals.mark_unchanged();
@@ -309,6 +317,27 @@ impl FrameLoop {
         }
     }
 
+    /// Loads the geometry of the requested view into `self.geometry`; tells the participant once about layers that cannot be
+    /// drawn.
+    async fn update_geometry(&mut self, request: &ViewerRequest) {
+        let (geometry, errors) = self.shared.geometry.of(&request.view).await;
+        let mut says: Vec<String> =
+            errors.iter().map(|error| format!("A layer cannot be drawn: {error}.")).collect();
+        self.geometry = geometry;
+        if self.shared.launcher.is_some() && !self.geometry.is_empty() {
+            self.geometry = ViewGeometry::default();
+            says.push(
+                "Geometry is not drawn by several ranks: start the viewing node without `--ranks`."
+                    .to_owned(),
+            );
+        }
+        for text in says.iter().filter(|text| !self.said.contains(text)) {
+            let item = Item::Message { severity: Severity::Warning, text: text.clone() };
+            self.viewer.outbox.push(item, Bytes::new());
+        }
+        self.said = says;
+    }
+
     /// Asks other ranks, if there are any, for their missing blocks; skips this while nothing is likely to
     /// have changed.
     async fn query_ranks(&mut self) -> Result<()> {
@@ -391,7 +420,9 @@ impl FrameLoop {
         turn: OwnedSemaphorePermit,
     ) -> Result<()> {
         let Some(view_plan) = &self.view_plan else { return Ok(()) };
-        let scene = Scene { wires: Arc::clone(&self.boxes.wires), ..scene_for(view_plan, &plan)? };
+        let mut scene = Scene { wires: Arc::clone(&self.boxes.wires), ..scene_for(view_plan, &plan)? };
+        let (geometry, dataset, array) =
+            (self.geometry.clone(), Arc::clone(&view_plan.dataset), view_plan.array());
         let mut encoders = match self.encoders.take() {
             Some(encoders) => encoders,
             None => Encoders { jpeg: Jpeg::new()?, png: Png },
@@ -412,6 +443,10 @@ impl FrameLoop {
             seq: request.seq,
         };
         let job = blocking(move || {
+            match geometry.for_scene(&scene, &dataset, array) {
+                Ok(geometry) => scene.geometry = geometry,
+                Err(error) => return (encoders, Err(error)),
+            }
             let drawn = match launcher {
                 Some(launcher) => launcher.draw(who, &drawable, &RankPicture { scene, view, plan }, &flag),
                 None => drawable.cast(&painter, &scene, parallax, missing_blocks, &flag).and_then(|frame| {

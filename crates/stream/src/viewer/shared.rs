@@ -18,6 +18,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 use view::View;
 
+use crate::geometry::GeometryCache;
 use crate::loading::feed::{Feed, StaleHint};
 use crate::loading::regrid::{Regridded, StoredPlaces};
 use crate::loading::volume::Volumes;
@@ -53,6 +54,8 @@ pub(crate) struct SharedState {
     pub(crate) draws: Arc<Semaphore>,
     pub(crate) painter: Arc<Painter>,
     grids: GridBoxCache,
+    /// Geometry of the layers of views.
+    pub(crate) geometry: GeometryCache,
     /// Source that knows which arrays are drawn on other axes than those of the data.
     pub(crate) regridded: OnceLock<Regridded>,
     /// Launcher of the other ranks, if several draw.
@@ -76,7 +79,7 @@ impl SharedState {
         first_view: View,
         work: ProgressQuery,
     ) -> Self {
-        let DrawResources { memory_bytes, painter } = resources;
+        let DrawResources { memory_bytes, painter, geometry } = resources;
         let in_flight = (memory_bytes / IN_FLIGHT_SHARE).min(MAX_IN_FLIGHT_BYTES);
         let for_pools = usize::try_from(memory_bytes - in_flight).unwrap_or(usize::MAX);
         let volumes = Arc::new(Volumes::new(for_pools));
@@ -87,6 +90,7 @@ impl SharedState {
             draws: Arc::new(Semaphore::new(DRAWS_AT_ONCE)),
             painter,
             grids: GridBoxCache::default(),
+            geometry: GeometryCache::new(geometry, memory_bytes),
             regridded: OnceLock::new(),
             launcher: None,
             room_state: Mutex::new(RoomState { room, viewers: BTreeMap::new() }),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use array::{Dataset, Error, Result};
 use render::{
-    Camera, Demand, ImageSize, LightShares, Portion, Quality, Scene, ViewLevel, VolumeView, stereo,
+    Camera, Demand, ImageSize, LightShares, Portion, Quality, Scene, SceneGeometry, ViewLevel, VolumeView,
+    stereo,
 };
 use serde::{Deserialize, Serialize};
 use session::ParticipantId;
@@ -261,6 +262,7 @@ impl ViewPlan {
             surfaces: surfaces_of(view),
             slices: slices_of(view, &self.subscription.volume.view),
             wires: Arc::default(),
+            geometry: SceneGeometry::default(),
             mode: view.mode,
             is_lit: self.is_shaded(view)?,
             light: LightShares::of_strength(view.lighting),

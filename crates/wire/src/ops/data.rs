@@ -116,11 +116,11 @@ pub struct BlockPlace {
 }
 
 impl BlockPlace {
-    fn encode(&self, w: &mut ByteWriter) {
+    pub(super) fn encode(&self, w: &mut ByteWriter) {
         w.u128(self.dataset.0).u32(self.generation.0).u32(self.array).u8(self.level);
     }
 
-    fn decode(r: &mut ByteReader) -> Result<Self> {
+    pub(super) fn decode(r: &mut ByteReader) -> Result<Self> {
         Ok(Self {
             dataset: DatasetId(r.u128("data set")?),
             generation: Generation(r.u32("generation")?),

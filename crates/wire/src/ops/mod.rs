@@ -4,6 +4,7 @@
 //! JSON that only its owner, the crate `session`, interprets.
 
 mod data;
+mod geometry;
 mod piece;
 
 pub use data::{
@@ -11,6 +12,7 @@ pub use data::{
     MAX_DESCRIPTION_VALUES, ReadBlockParameters, ReadBody, ReadParameters, StatsAnswer, StatsHistogram,
     StatsParameters, decode_dataset, encode_dataset,
 };
+pub use geometry::{GeometryBody, GeometryParameters, MAX_GEOMETRY_PIECE_BYTES};
 pub use piece::{ReadPiece, RowOffsets, Rows};
 
 use array::{Error, Result};
@@ -28,6 +30,8 @@ pub const READ: &str = "read";
 pub const READ_BLOCK: &str = "read_block";
 /// Computes extremes, mean and histogram.
 pub const STATS: &str = "stats";
+/// Reads a piece of a file of geometry beside a data set.
+pub const GEOMETRY: &str = "geometry";
 /// Takes part in a session.
 pub const JOIN: &str = "join";
 /// Lists the servers that a viewing node reads from, with their state.

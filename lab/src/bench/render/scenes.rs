@@ -73,6 +73,7 @@ pub(super) fn scene(
         surfaces: Vec::new(),
         slices: Vec::new(),
         wires: Default::default(),
+        geometry: Default::default(),
         mode: Mode::Composite,
         color_by: None,
         layers: Vec::new(),

@@ -15,9 +15,9 @@ pub(crate) mod spacing;
 use glam::Vec4;
 
 use crate::blocks::voxel::Voxel;
-use crate::cpu::box_lines::PacketLines;
 use crate::cpu::caster::Caster;
 use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
+use crate::cpu::fragments::PacketFragments;
 use crate::cpu::packet::rays::{PacketRays, Spans};
 use crate::cpu::packet::solids::{DrawSolids, SolidHits};
 use crate::cpu::packet::spacing::lengthened;
@@ -38,12 +38,20 @@ impl<T: Voxel> Caster<'_, T> {
         shadings: &[Shading<'_, T>],
         shown: &mut ShownSamples,
         mut layers: Option<&mut SlabLayers<'_>>,
-        mut lines: Option<PacketLines<'_>>,
+        mut lines: Option<PacketFragments<'_>>,
     ) -> [Vec4; LANES] {
         let context = &self.context;
         let mut accumulated = Accumulated::new(simd);
-        if let Some(lines) = &mut lines {
-            accumulated.begin(simd, &lines.before());
+        // Fragments of a thin volume that lie before and behind it leave the samples as they are without them.
+        let mut around = None;
+        if let Some(mut own) = lines.take() {
+            let before = own.before();
+            if context.is_thin && !self.has_solids() && !own.are_inside() {
+                around = Some((before, own));
+            } else {
+                accumulated.begin(simd, &before);
+                lines = Some(own);
+            }
         }
         // The last region of each ray.
         let mut gaps = [None; LANES];
@@ -101,6 +109,12 @@ impl<T: Voxel> Caster<'_, T> {
         if let Some(mut lines) = solids.and_then(|solids| solids.lines) {
             lines.rest(&mut colors);
         }
+        if let Some((before, mut lines)) = around {
+            for (color, before) in colors.iter_mut().zip(before) {
+                *color = before + *color * (1.0 - before.w);
+            }
+            lines.rest(&mut colors);
+        }
         colors
     }
 
@@ -109,7 +123,7 @@ impl<T: Voxel> Caster<'_, T> {
         &'s self,
         rays: &PacketRays,
         slice_hits: SliceHits,
-        lines: Option<PacketLines<'s>>,
+        lines: Option<PacketFragments<'s>>,
     ) -> SolidHits<'s> {
         SolidHits::new(&self.context, &self.surfaces, rays, slice_hits, lines)
     }
@@ -153,13 +167,13 @@ impl<T: Voxel> Caster<'_, T> {
     }
 }
 
-/// Job that draws the content of sixteen rays except the volume: surfaces, slices and edges of boxes.
+/// Job that draws the content of sixteen rays except the volume: surfaces, slices and fragments.
 pub(crate) struct SolidsAlone<'a, 'b, T> {
     pub(crate) caster: &'a Caster<'b, T>,
     pub(crate) rays: &'a PacketRays,
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) shown: &'a mut ShownSamples,
-    pub(crate) lines: Option<PacketLines<'a>>,
+    pub(crate) lines: Option<PacketFragments<'a>>,
 }
 
 impl<S: Simd, T: Voxel> SimdStep<S> for SolidsAlone<'_, '_, T> {

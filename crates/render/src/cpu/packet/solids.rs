@@ -10,9 +10,9 @@ use std::cell::Cell;
 use glam::{DVec3, Vec4};
 
 use crate::blocks::voxel::Voxel;
-use crate::cpu::box_lines::PacketLines;
 use crate::cpu::color_by::{ColorBlock, ColorLookup, StepColors};
 use crate::cpu::context::CastContext;
+use crate::cpu::fragments::PacketFragments;
 use crate::cpu::packet::rays::PacketRays;
 use crate::cpu::packet::size::LaneValues;
 use crate::cpu::samples::accumulated::{Accumulated, size_of_parts, size_of_recolored_parts};
@@ -25,14 +25,14 @@ use crate::isosurface::hits::{FindHits, Hit, HitSearch};
 use crate::isosurface::prepare::Isosurfaces;
 use crate::simd::{LANES, Simd, SimdStep, each_axis};
 
-/// Surfaces, slices and edges of boxes along the rays of one packet.
+/// Surfaces, slices and fragments along the rays of one packet.
 pub(crate) struct SolidHits<'s> {
     surfaces: &'s Isosurfaces,
     search: HitSearch,
     /// Slices, up to which surfaces are searched for.
     slice_hits: SliceHits,
-    /// Edges of boxes, drawn in the same order.
-    pub(crate) lines: Option<PacketLines<'s>>,
+    /// Fragments, drawn in the same order.
+    pub(crate) lines: Option<PacketFragments<'s>>,
     /// Real end of each ray; [`PacketRays::end`] is the end of the segment to the next hit.
     end: LaneValues,
 }
@@ -43,7 +43,7 @@ impl<'s> SolidHits<'s> {
         surfaces: &'s Isosurfaces,
         rays: &PacketRays,
         slice_hits: SliceHits,
-        lines: Option<PacketLines<'s>>,
+        lines: Option<PacketFragments<'s>>,
     ) -> Self {
         Self {
             surfaces,
@@ -111,7 +111,7 @@ impl<'s> SolidHits<'s> {
         rays: &PacketRays,
         opaque: f32,
     ) -> [Vec4; LANES] {
-        let mut colors = self.lines.as_mut().map_or([Vec4::ZERO; LANES], PacketLines::before);
+        let mut colors = self.lines.as_mut().map_or([Vec4::ZERO; LANES], PacketFragments::before);
         let mut going = ALL;
         while going != 0 {
             self.find_hits(simd, context, rays, going);

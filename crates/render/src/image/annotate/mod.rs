@@ -14,7 +14,7 @@ mod numbers;
 mod orientation;
 mod pen;
 mod scale;
-mod text;
+pub(crate) mod text;
 
 use array::Result;
 

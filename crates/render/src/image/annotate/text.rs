@@ -10,14 +10,14 @@ const MAX_LETTERS: usize = 120;
 
 /// Part of a text that lies at its position, horizontally; vertically it is the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TextPlace {
+pub(crate) enum TextPlace {
     Left,
     Middle,
     Right,
 }
 
 /// Text renderer for letters of one size.
-pub(super) struct TextWriter {
+pub(crate) struct TextWriter {
     /// `None` if the font could not be read; no text is drawn then.
     face: Option<FontRef<'static>>,
     scale: PxScale,
@@ -25,17 +25,17 @@ pub(super) struct TextWriter {
 
 impl TextWriter {
     /// `letters`: height of a line, pixels.
-    pub(super) fn new(letters: f32) -> Self {
+    pub(crate) fn new(letters: f32) -> Self {
         Self { face: FontRef::try_from_slice(FACE).ok(), scale: PxScale::from(letters) }
     }
 
     /// Height of a line, pixels.
-    pub(super) fn letters(&self) -> f32 {
+    pub(crate) fn letters(&self) -> f32 {
         self.scale.y
     }
 
     /// Width of a text, pixels.
-    pub(super) fn width(&self, text: &str) -> f64 {
+    pub(crate) fn width(&self, text: &str) -> f64 {
         let Some(face) = &self.face else { return 0.0 };
         let face = face.as_scaled(self.scale);
         shown(text).map(|letter| f64::from(face.h_advance(face.glyph_id(letter)))).sum()
@@ -43,7 +43,7 @@ impl TextWriter {
 
     /// Returns the pixels of a text: column, row and coverage.
     #[expect(clippy::cast_possible_truncation, reason = "pixels")]
-    pub(super) fn pixels(&self, text: &str, at: DVec2, place: TextPlace) -> Vec<(i64, i64, f32)> {
+    pub(crate) fn pixels(&self, text: &str, at: DVec2, place: TextPlace) -> Vec<(i64, i64, f32)> {
         let Some(face) = &self.face else { return Vec::new() };
         if !at.is_finite() || at.abs().max_element() > 1e6 {
             return Vec::new();

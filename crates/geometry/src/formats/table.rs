@@ -1,0 +1,148 @@
+//! Tables of points (CSV, TSV): positions, texts, lines and values by column.
+//!
+//! Columns `x`, `y` and `z`, or `longitude` and `latitude` with `height`, are positions; a column `label`, `name` or `text` is text at
+//! the point; rows with the same entry in a column `line` are joined by a line; other columns of numbers are values. Without a header, the first two or three
+//! columns are positions.
+
+use array::{Error, Result};
+
+use crate::{Geometry, GeometrySpace, MAX_VALUE_NAMES, VertexText, VertexValues};
+
+const X: [&str; 6] = ["x", "lon", "longitude", "long", "pos_x", "axis-2"];
+const Y: [&str; 5] = ["y", "lat", "latitude", "pos_y", "axis-1"];
+const Z: [&str; 6] = ["z", "height", "altitude", "depth", "pos_z", "axis-0"];
+const GEOGRAPHIC: [&str; 4] = ["lon", "longitude", "long", "lat"];
+const TEXTS: [&str; 3] = ["label", "name", "text"];
+const LINES: [&str; 3] = ["line", "track", "track_id"];
+
+/// Columns by meaning.
+#[derive(Default)]
+struct Columns {
+    position: [Option<usize>; 3],
+    text: Option<usize>,
+    line: Option<usize>,
+    /// Number and name of other columns.
+    values: Vec<(usize, String)>,
+    is_geographic: bool,
+}
+
+pub(crate) fn read(bytes: &[u8], delimiter: u8) -> Result<Geometry> {
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .has_headers(false)
+        .flexible(true)
+        .trim(csv::Trim::All)
+        .comment(Some(b'#'))
+        .from_reader(bytes);
+    let mut records = reader.byte_records();
+    let mut columns = None;
+    let mut geometry = Geometry::default();
+    let (mut line, mut last) = (String::new(), None);
+    let bad = |error: csv::Error| {
+        Error::corrupt(format!("expected a table of points, found a mistake in it: {error}"))
+    };
+    for (number, record) in (1usize..).zip(&mut records) {
+        let record = record.map_err(bad)?;
+        let field =
+            |column: usize| String::from_utf8_lossy(record.get(column).unwrap_or_default()).trim().to_owned();
+        let Some(columns) = &columns else {
+            let first: Vec<String> = (0..record.len().min(1_024)).map(field).collect();
+            let found = Columns::of(&first)?;
+            geometry.is_flat = found.position[2].is_none();
+            geometry.space =
+                if found.is_geographic { GeometrySpace::Geographic } else { GeometrySpace::World };
+            geometry.values = found
+                .values
+                .iter()
+                .map(|(_, name)| VertexValues { name: name.clone(), values: Vec::new() })
+                .collect();
+            let has_header = first.first().is_some_and(|word| word.parse::<f64>().is_err());
+            if !has_header {
+                add(&found, &field, number, &mut geometry)?;
+            }
+            columns = Some(found);
+            continue;
+        };
+        let vertex = add(columns, &field, number, &mut geometry)?;
+        if let Some(column) = columns.line {
+            let own = field(column);
+            if let Some(before) = last.filter(|_| own == line && !own.is_empty()) {
+                geometry.add_line([before, vertex].into_iter())?;
+            }
+            (line, last) = (own, Some(vertex));
+        }
+    }
+    if columns.as_ref().is_none_or(|columns: &Columns| columns.line.is_none()) {
+        geometry.points = (0..u32::try_from(geometry.positions.len()).unwrap_or(u32::MAX)).collect();
+    }
+    // Columns of words are no values.
+    geometry.values.retain(|values| values.values.iter().any(|value| value.is_finite()));
+    geometry.finished("table")
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "values by vertex are f32")]
+fn add(
+    columns: &Columns,
+    field: &dyn Fn(usize) -> String,
+    number: usize,
+    geometry: &mut Geometry,
+) -> Result<u32> {
+    let mut position = [0.0; 3];
+    for (place, column) in position.iter_mut().zip(columns.position) {
+        let Some(column) = column else { continue };
+        let word = field(column);
+        *place = word.parse().map_err(|_| {
+            Error::corrupt(format!(
+                "expected a number in column {} of row {number}, found `{word}`",
+                column + 1
+            ))
+        })?;
+    }
+    let vertex = geometry.add_vertex(position)?;
+    if let Some(text) =
+        columns.text.map(field).filter(|text| !text.is_empty() && geometry.texts.len() <= crate::MAX_TEXTS)
+    {
+        geometry.texts.push(VertexText { vertex, text });
+    }
+    for ((column, _), values) in columns.values.iter().zip(&mut geometry.values) {
+        values.values.push(field(*column).parse::<f64>().map_or(f32::NAN, |value| value as f32));
+    }
+    Ok(vertex)
+}
+
+impl Columns {
+    fn of(first: &[String]) -> Result<Self> {
+        if first.first().is_some_and(|word| word.parse::<f64>().is_ok()) {
+            let is_number = |at: usize| first.get(at).is_some_and(|word| word.parse::<f64>().is_ok());
+            let position = [Some(0), is_number(1).then_some(1), is_number(2).then_some(2)];
+            if position[1].is_none() {
+                return Err(missing());
+            }
+            return Ok(Self { position, ..Self::default() });
+        }
+        let names: Vec<String> = first.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let find =
+            |known: &[&str]| known.iter().find_map(|name| names.iter().position(|found| found == name));
+        let position = [find(&X), find(&Y), find(&Z)];
+        if position[0].is_none() || position[1].is_none() {
+            return Err(missing());
+        }
+        let (text, line) = (find(&TEXTS), find(&LINES));
+        let is_used = |at: usize| position.contains(&Some(at)) || text == Some(at) || line == Some(at);
+        let values = (0..first.len()).filter(|&at| !is_used(at)).take(MAX_VALUE_NAMES);
+        let is_geographic = position[0].is_some_and(|at| GEOGRAPHIC.contains(&&*names[at]));
+        Ok(Self {
+            values: values.map(|at| (at, first[at].clone())).collect(),
+            position,
+            text,
+            line,
+            is_geographic,
+        })
+    }
+}
+
+fn missing() -> Error {
+    Error::unsupported(
+        "expected columns `x` and `y`, or `longitude` and `latitude`, in the first row of a table, found others",
+    )
+}
