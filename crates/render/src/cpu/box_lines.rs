@@ -6,6 +6,7 @@
 //! list of boxes has an order, and if there are too many fragments the last boxes are left out.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use glam::{DVec3, Vec4};
 
@@ -15,9 +16,10 @@ use crate::cpu::slices::SliceHits;
 use crate::image::raster::line;
 use crate::scene::camera::Lens;
 use crate::simd::LANES;
-use crate::{Bounds, ImageSize, Scene};
+use crate::{Bounds, ImageSize, Rect, Scene};
 
-/// Most fragments of box edges in a picture: 48 MiB.
+/// Most fragments of box edges in a picture of at most [`ImageSize::MAX_PIXELS`]: 48 MiB. Larger pictures have as many
+/// more of them as they have more rows and columns, of which those of the rows drawn at once are kept.
 const MAX_FRAGMENTS: usize = 4 << 20;
 /// Opacity of lines.
 const OPACITY: f32 = 0.85;
@@ -47,15 +49,24 @@ impl LineFragment {
 #[derive(Debug)]
 pub(crate) struct BoxLines {
     size: ImageSize,
+    /// Rows of the image that are drawn.
+    rows: Range<u32>,
     /// Fragments by pixel, the nearest first.
     fragments: Vec<LineFragment>,
-    /// Index of each pixel's first fragment, followed by the number of fragments.
+    /// Index of the first fragment of each pixel of the rows, followed by the number of fragments.
     starts: Vec<u32>,
 }
 
 impl BoxLines {
-    /// `None` if no edge is in the picture.
-    pub(crate) fn new(scene: &Scene, lens: &Lens) -> Option<Self> {
+    /// `None` if no edge is in the rows of `rect`.
+    pub(crate) fn new(scene: &Scene, lens: &Lens, rect: &Rect) -> Option<Self> {
+        let rows = rect.top..rect.top + rect.height;
+        let first_pixel = u64::from(rows.start) * u64::from(scene.size.width);
+        let end_pixel = u64::from(rows.end) * u64::from(scene.size.width);
+        let is_drawn =
+            |fragment: &LineFragment| (first_pixel..end_pixel).contains(&u64::from(fragment.pixel));
+        let most = most_fragments(scene.size);
+        let mut count = 0;
         let near = NEAR_SHARE * DVec3::from(scene.camera.eye).distance(scene.camera.target.into());
         let mut known = HashSet::new();
         let mut fragments = Vec::new();
@@ -63,11 +74,16 @@ impl BoxLines {
             for [low, high] in edges(&wire.bounds) {
                 let is_new = known.insert([low, high].map(|end| end.to_array().map(f64::to_bits)));
                 let part = scene.clip.map_or(Some([low, high]), |clip| inside([low, high], &clip));
-                if let Some(part) = part.filter(|_| is_new) {
-                    cross(lens, near, part, wire.color, &mut fragments, scene.size);
+                if let Some(part) = part.filter(|_| is_new && count <= most) {
+                    cross(lens, near, part, wire.color, scene.size, |fragment| {
+                        count += 1;
+                        if is_drawn(&fragment) {
+                            fragments.push(fragment);
+                        }
+                    });
                 }
             }
-            if fragments.len() > MAX_FRAGMENTS {
+            if count > most {
                 break;
             }
         }
@@ -76,35 +92,39 @@ impl BoxLines {
         }
         fragments.sort_unstable_by(|a, b| a.pixel.cmp(&b.pixel).then(a.depth.total_cmp(&b.depth)));
         let (mut starts, mut next) = (Vec::new(), 0);
-        let pixels = u32::try_from(u64::from(scene.size.width) * u64::from(scene.size.height)).ok()?;
-        for pixel in 0..=pixels {
+        let [first_pixel, end_pixel] = [first_pixel, end_pixel].map(u32::try_from);
+        for pixel in first_pixel.ok()?..=end_pixel.ok()? {
             while fragments.get(next).is_some_and(|fragment| fragment.pixel < pixel) {
                 next += 1;
             }
             starts.push(u32::try_from(next).ok()?);
         }
-        Some(Self { size: scene.size, fragments, starts })
+        Some(Self { size: scene.size, rows, fragments, starts })
     }
 
     /// Returns the fragments of a pixel, the nearest first; none outside the image.
     fn of(&self, [column, row]: [u32; 2]) -> &[LineFragment] {
-        let ImageSize { width, height } = self.size;
-        if column >= width || row >= height {
+        let width = self.size.width;
+        if column >= width || !self.rows.contains(&row) {
             return &[];
         }
-        let pixel = row as usize * width as usize + column as usize;
+        let pixel = self.index(column, row);
         let [from, to] = [pixel, pixel + 1].map(|at| self.starts.get(at).map_or(0, |&start| start as usize));
         self.fragments.get(from..to).unwrap_or_default()
     }
 
     /// True if a ray of a packet meets an edge.
     pub(crate) fn touch(&self, [left, top]: [u32; 2]) -> bool {
-        let ImageSize { width, height } = self.size;
-        let right = (left + PACKET_SIDE).min(width);
-        (top..(top + PACKET_SIDE).min(height)).any(|row| {
-            let start = |column: u32| self.starts[row as usize * width as usize + column as usize];
+        let right = (left + PACKET_SIDE).min(self.size.width);
+        (top..(top + PACKET_SIDE).min(self.rows.end)).any(|row| {
+            let start = |column: u32| self.starts[self.index(column, row)];
             left < right && start(left) < start(right)
         })
+    }
+
+    /// Returns the index of a pixel among those of the rows.
+    fn index(&self, column: u32, row: u32) -> usize {
+        (row - self.rows.start) as usize * self.size.width as usize + column as usize
     }
 
     /// Returns the fragments of the rays of a packet.
@@ -201,6 +221,12 @@ fn inside([low, high]: [DVec3; 2], clip: &Bounds) -> Option<[DVec3; 2]> {
     is_met.then(|| [low.max(min), high.min(max)])
 }
 
+/// Returns the most fragments of a picture of a size.
+fn most_fragments(size: ImageSize) -> usize {
+    let times = size.pixels().div_ceil(ImageSize::MAX_PIXELS).max(1);
+    MAX_FRAGMENTS.saturating_mul(usize::try_from(times).unwrap_or(usize::MAX))
+}
+
 /// Adds the fragments of an edge.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels of an image; a byte")]
 fn cross(
@@ -208,8 +234,8 @@ fn cross(
     near: f64,
     [low, high]: [DVec3; 2],
     color: [u8; 3],
-    into: &mut Vec<LineFragment>,
     size: ImageSize,
+    mut add: impl FnMut(LineFragment),
 ) {
     let depth = |point: DVec3| (point - lens.eye).dot(lens.forward);
     let (mut ends, mut depths) = ([low, high], [depth(low), depth(high)]);
@@ -233,7 +259,7 @@ fn cross(
         let covered = (covered * 255.0 + 0.5) as u8;
         let is_inside =
             (0..i64::from(size.width)).contains(&column) && (0..i64::from(size.height)).contains(&row);
-        if !is_inside || covered == 0 || into.len() > MAX_FRAGMENTS {
+        if !is_inside || covered == 0 {
             return;
         }
         // Along a projected line the inverse of the depth is linear.
@@ -243,6 +269,6 @@ fn cross(
             depths[0] + (depths[1] - depths[0]) * share
         };
         let pixel = (row * i64::from(size.width) + column) as u32;
-        into.push(LineFragment { pixel, depth: depth as f32, color, covered });
+        add(LineFragment { pixel, depth: depth as f32, color, covered });
     });
 }

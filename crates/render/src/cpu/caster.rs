@@ -18,7 +18,7 @@ use crate::simd::Instructions;
 use crate::{ImagePart, Rect, Scene};
 
 /// Pixels along a side of a tile.
-const TILE: u32 = 32;
+pub(crate) const TILE: u32 = 32;
 
 /// Everything that is drawn along the rays of one picture.
 pub(crate) struct Caster<'a, T> {
@@ -49,7 +49,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let (surfaces, slices) = (Isosurfaces::prepare(&context), Slices::prepare(scene));
         let has_solids = slices.is_some() || !surfaces.is_empty();
         Ok(Self {
-            box_lines: BoxLines::new(scene, &context.lens),
+            box_lines: BoxLines::new(scene, &context.lens, &part.rect),
             extreme: Extreme::new(scene, blocks, &context.tables.by_stride[0]),
             depth_bounds: DepthBounds::new(&context, has_solids),
             slab_borders: None,
