@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use array::{Error, ErrorKind, Result};
-use render::{Background, Image, ImageSize};
+use render::{Background, Image, ImageSize, PngText};
 use rustix::fs::{Access, access};
 use stream::{Av1, FilmQuality, H264, check_film};
 
@@ -62,10 +62,10 @@ impl PictureFileKind {
     }
 
     /// Encodes one picture.
-    fn encode(self, image: &Image, background: [u8; 3]) -> Result<Vec<u8>> {
+    fn encode(self, image: &Image, background: Background, texts: &[PngText]) -> Result<Vec<u8>> {
         match self {
             Self::Exr => image.to_exr(),
-            _ => image.to_png(Background::Color(background.map(|c| f32::from(c) / 255.0))),
+            _ => image.to_png_with(background, texts),
         }
     }
 }
@@ -124,7 +124,7 @@ pub(super) fn check_folder(path: &Path) -> Result<()> {
 
 /// Output of pictures.
 pub(super) enum PictureSink {
-    Files { output: PathBuf, kind: PictureFileKind },
+    Files { output: PathBuf, kind: PictureFileKind, is_transparent: bool },
     H264 { file: Box<Mp4>, encoder: Box<H264> },
     Av1 { file: Box<Mp4>, encoder: Box<Av1> },
 }
@@ -135,9 +135,10 @@ impl PictureSink {
         kind: PictureFileKind,
         size: ImageSize,
         film: &FilmOptions,
+        is_transparent: bool,
     ) -> Result<Self> {
         if !kind.is_film() {
-            return Ok(Self::Files { output: output.to_owned(), kind });
+            return Ok(Self::Files { output: output.to_owned(), kind, is_transparent });
         }
         let FilmOptions { pictures_per_sec: rate, quality, codec } = *film;
         let create = || Mp4::create(output, (size.width, size.height), rate, codec).map(Box::new);
@@ -153,10 +154,21 @@ impl PictureSink {
         }
     }
 
-    pub(super) fn take(&mut self, number: u32, image: &Image, background: [u8; 3]) -> Result<()> {
+    /// Writes the next picture; `texts` are those of a PNG file.
+    pub(super) fn take(
+        &mut self,
+        number: u32,
+        image: &Image,
+        background: [u8; 3],
+        texts: &[PngText],
+    ) -> Result<()> {
         match self {
-            Self::Files { output, kind } => {
-                write(&numbered_or_as_is(output, number), &kind.encode(image, background)?)
+            Self::Files { output, kind, is_transparent } => {
+                let background = match is_transparent {
+                    true => Background::Transparent,
+                    false => Background::Color(background.map(|c| f32::from(c) / 255.0)),
+                };
+                write(&numbered_or_as_is(output, number), &kind.encode(image, background, texts)?)
             }
             Self::H264 { file, encoder } => file.add(&encoder.encode(image, background)?),
             Self::Av1 { file, encoder } => {
