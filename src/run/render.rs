@@ -128,6 +128,7 @@ fn request(options: &RenderOptions, film: FilmOptions) -> Result<PicturesRequest
         pictures: options.pictures,
         film,
         is_annotated: options.annotate,
+        is_transparent: options.fields.is_transparent(),
         slabs,
     })
 }
