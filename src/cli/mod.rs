@@ -404,9 +404,9 @@ pub(crate) struct RenderOptions {
     /// --pictures, --fps and --size.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
-    /// File to write: a picture (`.png`, `.exr`), several (`x-%04d.png`), or a film (`.mp4`).
+    /// File to write: a picture (`.png`, `.exr`), several (`x-%04d.png`), or a film (`.mp4`, `.webm`).
     ///
-    /// `.exr` has floats in linear light and no background. Films are H.264, or AV1 with `--codec av1`.
+    /// `.exr` has floats in linear light and no background. Films are H.264, or AV1 with `--codec av1` and in `.webm`.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Width and height of the picture, pixels: up to 16384 each for one PNG file.
@@ -456,7 +456,7 @@ pub(crate) struct RenderOptions {
     /// Quality of a film, from 1 (small file) to 100 (best) [default: 75].
     #[arg(long, value_name = "1-100")]
     pub(crate) quality: Option<String>,
-    /// Format of a film: `h264`, which plays everywhere, or `av1`, smaller and slower to write [default: h264].
+    /// Format of a film: `h264`, which plays everywhere, or `av1`, smaller and slower to write [default: h264; av1 in `.webm`].
     #[arg(long, value_name = "h264|av1")]
     pub(crate) codec: Option<String>,
     /// Slabs beside the picture.

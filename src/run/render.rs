@@ -194,14 +194,17 @@ fn film_options(options: &RenderOptions) -> Result<FilmOptions> {
         && !is_film(&options.output)?
     {
         return Err(Error::invalid(format!(
-            "expected `{name}` for a film (.mp4) only, as pictures are exact, found `{}`",
+            "expected `{name}` for a film (.mp4, .webm) only, as pictures are exact, found `{}`",
             options.output.display()
         )));
     }
     Ok(FilmOptions {
         pictures_per_sec: options.fps,
         quality: options.quality.as_deref().map(str::parse).transpose()?.unwrap_or_default(),
-        codec: options.codec.as_deref().map(str::parse).transpose()?.unwrap_or_default(),
+        codec: match &options.codec {
+            Some(codec) => codec.parse()?,
+            None => film::default_codec(&options.output),
+        },
     })
 }
 
