@@ -332,6 +332,46 @@ mod tests {
     }
 
     #[test]
+    fn rows_get_what_the_whole_picture_has_there() {
+        for (size, direction) in [
+            (ImageSize { width: 321, height: 243 }, [-0.45, 0.8, -0.4]),
+            (ImageSize { width: 640, height: 2200 }, [0.0, 0.0, -1.0]),
+        ] {
+            let camera = Camera::framing(&bounds(), direction);
+            let keys = vec![LegendKey::of_value([9; 3], 0.25, "kg")];
+            let notes = Notes { title: "2001-02-03".into(), keys, ..notes(camera) };
+            let pixels = size.width as usize * size.height as usize;
+            let mut whole = Image { size, rgba: vec![[0.1, 0.1, 0.1, 0.5]; pixels] };
+            let plain = whole.clone();
+            annotate(&mut whole, &notes).unwrap();
+            assert!(whole != plain);
+            let width = size.width as usize;
+            for top in (0..size.height).step_by(32) {
+                let rows = 32.min(size.height - top);
+                let part = top as usize * width..(top + rows) as usize * width;
+                let size_of_rows = ImageSize { height: rows, ..size };
+                let mut band = Image { size: size_of_rows, rgba: plain.rgba[part.clone()].to_vec() };
+                annotate_rows(&mut band, top, size, &notes).unwrap();
+                assert!(band.rgba == whole.rgba[part], "{size:?}: rows from {top} on");
+            }
+        }
+    }
+
+    #[test]
+    fn letters_and_lines_grow_with_the_picture() {
+        let camera = Camera::framing(&bounds(), [0.0, 1.0, 0.0]);
+        let share = |height: u32| {
+            let size = ImageSize { width: height, height };
+            let rgba = vec![[0.0; 4]; (height * height) as usize];
+            let mut image = Image { size, rgba };
+            annotate(&mut image, &notes(camera)).unwrap();
+            image.rgba.iter().filter(|pixel| pixel[3] > 0.0).count() as f64 / f64::from(height * height)
+        };
+        let (small, large) = (share(900), share(3600));
+        assert!(large > 0.6 * small, "{small} {large}");
+    }
+
+    #[test]
     fn the_legend_has_the_colors_of_the_map() {
         let image = annotated(filled([0.0; 4]), Camera::framing(&bounds(), [0.0, 1.0, 0.0]));
         let table = color_map_table("viridis").unwrap();
