@@ -111,7 +111,13 @@ async function start(): Promise<void> {
   const right = el("div", { class: "right" }, tools.element, side.element);
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
   others.push(values.element, people.element, led.element, question.element);
-  document.body.append(marks.element, pointers.element, el("div", { class: "overlay" }, ...others), help, saving.element);
+  document.body.append(
+    marks.element,
+    pointers.element,
+    el("div", { class: "overlay" }, ...others),
+    help,
+    saving.element,
+  );
   // A cell of a notebook is small, too.
   if (embedding || window.matchMedia("(max-width: 719px)").matches) viewer.togglePanel();
 

@@ -111,7 +111,11 @@ export class Panes implements Component {
 
   /** Returns the pictures that are seen, with their places on the page; the first one has no view of its own. */
   shown(): readonly ShownPane[] {
-    const ofMain: ShownPane = { name: "First picture", view: null, place: this.#main.getBoundingClientRect() };
+    const ofMain: ShownPane = {
+      name: "First picture",
+      view: null,
+      place: this.#main.getBoundingClientRect(),
+    };
     const others = [...this.#open.values()].filter(({ pane }) => pane.isOpen);
     const all = [ofMain, ...others.map(({ pane }) => shownPane(pane))];
     return all.filter(({ place }) => place.width > 0 && place.height > 0);

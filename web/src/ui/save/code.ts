@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from "../../json.ts";
 import { viewToJson } from "../../view/parse.ts";
-import { EMPTY_VIEW, type View, type ViewPatch } from "../../view/schema.ts";
+import { EMPTY_VIEW, type View } from "../../view/schema.ts";
 
 /** Fields that arrange pictures on the page; pictures of `corridor render` do not depend on them. */
 const PAGE_FIELDS: readonly string[] = ["layout", "grid"];
@@ -23,9 +23,8 @@ export interface PictureCode {
 /** The view in JSON, with the fields that differ from their defaults. */
 export function viewJson(view: View): JsonObject {
   const isKept = ([name, value]: [string, unknown]) =>
-    !PAGE_FIELDS.includes(name) &&
-    JSON.stringify(value) !== JSON.stringify(EMPTY_VIEW[name as keyof View]);
-  return viewToJson(Object.fromEntries(Object.entries(view).filter(isKept)) as ViewPatch);
+    !PAGE_FIELDS.includes(name) && JSON.stringify(value) !== JSON.stringify(EMPTY_VIEW[name as keyof View]);
+  return viewToJson(Object.fromEntries(Object.entries(view).filter(isKept)));
 }
 
 /** The command that draws the same picture. */

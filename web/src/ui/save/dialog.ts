@@ -87,9 +87,13 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
   });
   const progress = el("div", { class: "save-progress" }, bar, el("div", {}, status, stop));
   progress.hidden = true;
-  const start = textButton("Save", () => {
-    save();
-  }, "button");
+  const start = textButton(
+    "Save",
+    () => {
+      save();
+    },
+    "button",
+  );
   const asShown = textButton("Save what is shown now", () => {
     dialog.close();
     host.screenshot();
@@ -128,9 +132,11 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
     }
     actions.hidden = tab === "text";
     asShown.hidden = tab !== "picture";
-    const isReady = tab === "picture" ? picture.wish(host.state) !== null : film.parameters(host.state) !== null;
+    const isReady =
+      tab === "picture" ? picture.wish(host.state) !== null : film.parameters(host.state) !== null;
     start.disabled = cancel !== null || !isReady || connection.kind !== "open";
-    start.title = connection.kind === "open" ? "" : "There is no connection; the picture shown now can be saved";
+    start.title =
+      connection.kind === "open" ? "" : "There is no connection; the picture shown now can be saved";
     if (tab === "text") text.show(texts, host.token !== "");
   }
 
@@ -166,7 +172,8 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
     progress.hidden = false;
     bar.removeAttribute("value");
     setText(status, "Beginning");
-    let isOver = false;
+    // If the call is refused at once, `ended` is called before this function returns.
+    cancel = () => undefined;
     const stopSaving = startSaving(host.calls, name, parameters, type, {
       progress: (said, share) => {
         setText(status, said);
@@ -174,14 +181,12 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
         else bar.value = share;
       },
       saved: (blob, said) => {
-        isOver = true;
         saveFile(blob, file);
         ended();
         host.tell("info", `Saved \`${file}\`: ${said}`);
         dialog.close();
       },
       failed: (reason) => {
-        isOver = true;
         ended();
         const advice = isUnsupported(reason)
           ? "This server is older and does not make files; save what is shown now."
@@ -190,8 +195,12 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
         if (!dialog.open) host.tell("warning", advice);
       },
     });
-    cancel = isOver ? null : stopSaving;
+    if (isSaving()) cancel = stopSaving;
     refresh();
+  }
+
+  function isSaving(): boolean {
+    return cancel !== null;
   }
 
   function ended(): void {

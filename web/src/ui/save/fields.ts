@@ -12,7 +12,9 @@ export interface Choice {
   readonly select: HTMLSelectElement;
   value(): string;
   /** Sets the options; the chosen one is kept if it is still there. */
-  setOptions(options: readonly { readonly value: string; readonly label: string; readonly isDisabled?: boolean }[]): void;
+  setOptions(
+    options: readonly { readonly value: string; readonly label: string; readonly isDisabled?: boolean }[],
+  ): void;
 }
 
 /** A list to choose from. */
@@ -32,7 +34,12 @@ export function choice(label: string, changed: () => void): Choice {
 }
 
 /** A field for a whole number or a fraction. */
-export function numberInput(label: string, low: number, high: number, step: number | "any"): HTMLInputElement {
+export function numberInput(
+  label: string,
+  low: number,
+  high: number,
+  step: number | "any",
+): HTMLInputElement {
   return el("input", {
     type: "number",
     class: "number",

@@ -54,7 +54,6 @@ export function filmForm(changed: () => void): FilmForm {
   });
   marks.set(hasMarks);
   const length = el("p", { class: "save-note", role: "status" });
-  let isFirst = true;
   let sizes: readonly { readonly id: string; readonly size: Size }[] = [];
   for (const input of [first, last, degrees, pictures, rate])
     input.addEventListener("input", () => {
@@ -102,11 +101,10 @@ export function filmForm(changed: () => void): FilmForm {
         { value: "turn", label: "A turn of the camera" },
       ]);
       for (const input of [first, last]) input.max = String(Math.max(0, stepCount - 1));
-      if (isFirst || numberOf(last) === null) {
+      if (last.value === "" || numberOf(last) === null) {
         first.value = "0";
         last.value = String(Math.max(0, stepCount - 1));
       }
-      isFirst = false;
       sizes = filmSizes(screen);
       size.setOptions(filmSizes(screen).map(({ id, label }) => ({ value: id, label })));
       show();
@@ -133,10 +131,7 @@ export function filmForm(changed: () => void): FilmForm {
         : { ending: "mp4", type: "video/mp4" },
   };
 
-  function subjectOf(
-    kind: string,
-    bookmarks: State["together"]["content"]["bookmarks"],
-  ): JsonObject | null {
+  function subjectOf(kind: string, bookmarks: State["together"]["content"]["bookmarks"]): JsonObject | null {
     if (kind === "time") {
       const [from, to] = [numberOf(first), numberOf(last)];
       return from === null || to === null || to <= from ? null : { time: { start: from, stop: to + 1 } };

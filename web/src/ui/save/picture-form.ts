@@ -48,7 +48,10 @@ export function pictureForm(changed: () => void): PictureForm {
     applySize();
     changed();
   });
-  const [width, height] = [numberInput("Width, pixels", 1, MAX_SIDE, 1), numberInput("Height, pixels", 1, MAX_SIDE, 1)];
+  const [width, height] = [
+    numberInput("Width, pixels", 1, MAX_SIDE, 1),
+    numberInput("Height, pixels", 1, MAX_SIDE, 1),
+  ];
   const typed = () => {
     sizes.select.value = "own";
     changed();
@@ -130,7 +133,7 @@ export function pictureForm(changed: () => void): PictureForm {
 
 /** Fields of a view for the node; null goes back to the default. */
 export function allFields(view: View): JsonObject {
-  return Object.fromEntries(Object.entries(view).filter(([name]) => name !== "other")) as JsonObject;
+  return Object.fromEntries(Object.entries(view).filter(([name]) => name !== "other"));
 }
 
 /** Parameters of `still`. */
@@ -149,6 +152,6 @@ export function stillParameters(wish: PictureWish, participant: number | null): 
     ...wish.size,
     annotations: wish.hasMarks,
     transparent: wish.isTransparent,
-    panes: panes as unknown as readonly JsonObject[],
+    panes: panes,
   };
 }

@@ -20,7 +20,7 @@ const PROGRAMS_MILLIS = 60_000;
 
 const VIEW: View = {
   ...EMPTY_VIEW,
-  array: "it's $HOME `rho` \"x\"",
+  array: 'it\'s $HOME `rho` "x"',
   time: 3,
   at: { channel: 1 },
   camera: {
@@ -29,7 +29,14 @@ const VIEW: View = {
     up: [0, 0, 1],
     projection: { perspective: { fov_y_rad: 0.5 } },
   },
-  transfer: { range: [-1, 2.5], map: "viridis_r", opacity: [[-1, 0], [2.5, 0.75]] },
+  transfer: {
+    range: [-1, 2.5],
+    map: "viridis_r",
+    opacity: [
+      [-1, 0],
+      [2.5, 0.75],
+    ],
+  },
   clip: [
     [0, 0, 0],
     [1, 0.5, 1],
@@ -66,23 +73,27 @@ function optionNames(): Set<string> {
 }
 
 describe("a command", () => {
-  it("gives a shell exactly the view, with options that the program has", () => {
-    const [program, command, location, ...options] = words(renderCommand(PICTURE));
-    expect([program, command, location]).toEqual(["corridor", "render", PICTURE.location]);
-    const known = optionNames();
-    const given = new Map<string, string>();
-    while (options.length > 0) {
-      const name = options.shift() ?? "";
-      if (name !== "-o") expect(known, name).toContain(name);
-      given.set(name, name === "--annotate" ? "" : (options.shift() ?? ""));
-    }
-    expect(given.get("-o")).toBe("my-data_t3.png");
-    expect(given.get("--size")).toBe("16000x9000");
-    expect(given.get("--background")).toBe("transparent");
-    expect(given.has("--annotate")).toBe(true);
-    const json = parseJson(given.get("--view") ?? "");
-    expect({ ...EMPTY_VIEW, ...parseView(json).patch }).toEqual({ ...VIEW, layout: null });
-  }, PROGRAMS_MILLIS);
+  it(
+    "gives a shell exactly the view, with options that the program has",
+    () => {
+      const [program, command, location, ...options] = words(renderCommand(PICTURE));
+      expect([program, command, location]).toEqual(["corridor", "render", PICTURE.location]);
+      const known = optionNames();
+      const given = new Map<string, string>();
+      while (options.length > 0) {
+        const name = options.shift() ?? "";
+        if (name !== "-o") expect(known, name).toContain(name);
+        given.set(name, name === "--annotate" ? "" : (options.shift() ?? ""));
+      }
+      expect(given.get("-o")).toBe("my-data_t3.png");
+      expect(given.get("--size")).toBe("16000x9000");
+      expect(given.get("--background")).toBe("transparent");
+      expect(given.has("--annotate")).toBe(true);
+      const json = parseJson(given.get("--view") ?? "");
+      expect({ ...EMPTY_VIEW, ...parseView(json).patch }).toEqual({ ...VIEW, layout: null });
+    },
+    PROGRAMS_MILLIS,
+  );
 
   it("names only fields of the schema", () => {
     const schema = JSON.parse(readFileSync(new URL("docs/view.schema.json", ROOT), "utf8")) as {
@@ -91,34 +102,65 @@ describe("a command", () => {
     for (const name of Object.keys(viewJson(VIEW))) expect(Object.keys(schema.properties)).toContain(name);
   });
 
-  it("quotes every word that a shell would change", () => {
-    for (const text of ["", "a b", "it's", "$(x)", "`x`", "a\nb", "~", "*", "!x", "\\", "é", "{a,b}", "#x", "-"])
-      expect(words(shellWord(text))).toEqual([text]);
-    expect(shellWord("1024x800")).toBe("1024x800");
-  }, PROGRAMS_MILLIS);
+  it(
+    "quotes every word that a shell would change",
+    () => {
+      for (const text of [
+        "",
+        "a b",
+        "it's",
+        "$(x)",
+        "`x`",
+        "a\nb",
+        "~",
+        "*",
+        "!x",
+        "\\",
+        "é",
+        "{a,b}",
+        "#x",
+        "-",
+      ])
+        expect(words(shellWord(text))).toEqual([text]);
+      expect(shellWord("1024x800")).toBe("1024x800");
+    },
+    PROGRAMS_MILLIS,
+  );
 });
 
 describe("Python", () => {
   /** Value of a literal, as Python reads it. */
   const read = (literal: string): Json =>
     parseJson(
-      execFileSync("python3", ["-c", "import ast,json,sys; print(json.dumps(ast.literal_eval(sys.stdin.read())))"], {
-        input: literal,
-        encoding: "utf8",
-      }),
+      execFileSync(
+        "python3",
+        ["-c", "import ast,json,sys; print(json.dumps(ast.literal_eval(sys.stdin.read())))"],
+        {
+          input: literal,
+          encoding: "utf8",
+        },
+      ),
     );
 
-  it("has the same view", () => {
-    const code = renderPython(PICTURE);
-    expect(code).toMatch(/size=\(16000, 9000\),\n {4}pixels="rgba",/);
-    const literal = /^ {4}view=(.*),$/m.exec(code)?.[1] ?? "";
-    expect({ ...EMPTY_VIEW, ...parseView(read(literal)).patch }).toEqual({ ...VIEW, layout: null });
-  }, PROGRAMS_MILLIS);
+  it(
+    "has the same view",
+    () => {
+      const code = renderPython(PICTURE);
+      expect(code).toMatch(/size=\(16000, 9000\),\n {4}pixels="rgba",/);
+      const literal = /^ {4}view=(.*),$/m.exec(code)?.[1] ?? "";
+      expect({ ...EMPTY_VIEW, ...parseView(read(literal)).patch }).toEqual({ ...VIEW, layout: null });
+    },
+    PROGRAMS_MILLIS,
+  );
 
-  it("has literals that Python reads back", () => {
-    const value: JsonObject = { a: [null, true, false, -1.5e-300, 1e21], 'b"\\\n': "é \u2028 ' \" \\" };
-    expect(read(pythonLiteral(value))).toEqual(value);
-  }, PROGRAMS_MILLIS);
+  it(
+    "has literals that Python reads back",
+    () => {
+      const value: JsonObject = { a: [null, true, false, -1.5e-300, 1e21], 'b"\\\n': "é \u2028 ' \" \\" };
+      expect(read(pythonLiteral(value))).toEqual(value);
+    },
+    PROGRAMS_MILLIS,
+  );
 });
 
 describe("sizes", () => {
@@ -131,7 +173,11 @@ describe("sizes", () => {
   });
 
   it("of films are even and bounded", () => {
-    for (const screen of [{ width: 1601, height: 901 }, { width: 7680, height: 4320 }, { width: 3, height: 5 }]) {
+    for (const screen of [
+      { width: 1601, height: 901 },
+      { width: 7680, height: 4320 },
+      { width: 3, height: 5 },
+    ]) {
       const { width, height } = filmSize(screen);
       expect([width % 2, height % 2]).toEqual([0, 0]);
       expect(width * height).toBeLessThanOrEqual(MAX_FILM_PIXELS);
@@ -141,7 +187,15 @@ describe("sizes", () => {
   });
 
   it("that are typed are whole numbers of pixels", () => {
-    expect(["1", "16384", "0", "16385", "1.5", "", "x"].map(readSide)).toEqual([1, 16_384, null, null, null, null, null]);
+    expect(["1", "16384", "0", "16385", "1.5", "", "x"].map(readSide)).toEqual([
+      1,
+      16_384,
+      null,
+      null,
+      null,
+      null,
+      null,
+    ]);
   });
 
   it("of pictures side by side cover the whole without overlaps", () => {
@@ -162,7 +216,11 @@ describe("parameters of a picture", () => {
       hasMarks: true,
       panes: [
         { name: "First picture", view: null, place: { left: 0, top: 0, width: 10, height: 10 } },
-        { name: "z", view: { ...VIEW, stereo: null, time: 5 }, place: { left: 10, top: 0, width: 10, height: 10 } },
+        {
+          name: "z",
+          view: { ...VIEW, stereo: null, time: 5 },
+          place: { left: 10, top: 0, width: 10, height: 10 },
+        },
       ],
     };
     const { panes, ...rest } = stillParameters(wish, 7);
@@ -234,7 +292,10 @@ describe("a file", () => {
 
   it("has progress in words", () => {
     expect(progressOf({ what: "blocks", done: 5, total: 10 })).toEqual(["Reading the data: 50 %", 0.5]);
-    expect(progressOf({ what: "waiting", done: 0, total: 0 })).toEqual(["Waiting for another picture or film", null]);
+    expect(progressOf({ what: "waiting", done: 0, total: 0 })).toEqual([
+      "Waiting for another picture or film",
+      null,
+    ]);
     expect(progressOf({ what: "pictures", done: 10, total: 10 })[0]).toBe("Drawing picture 10 of 10");
   });
 });
