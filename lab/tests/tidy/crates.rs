@@ -29,8 +29,8 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
     (
         "node",
         &[
-            "server", "client", "export", "stream", "session", "view", "link", "wire", "cache", "store",
-            "array",
+            "server", "client", "export", "stream", "session", "view", "render", "link", "wire", "cache",
+            "store", "array",
         ],
     ),
     (

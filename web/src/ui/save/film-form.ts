@@ -115,7 +115,7 @@ export function filmForm(changed: () => void): FilmForm {
       const subject = subjectOf(of.value(), together.content.bookmarks);
       if (number === null || fps === null || !chosen || !subject) return null;
       return {
-        ...(you === null ? {} : { participant: you }),
+        participant: you,
         view: allFields(view),
         ...chosen,
         annotations: hasMarks,
