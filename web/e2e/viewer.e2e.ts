@@ -301,7 +301,7 @@ describe("the view", () => {
     await page.click(".save-actions .button");
     await page.waitForFunction(() => /%/.test(document.querySelector(".save-progress")?.textContent ?? ""));
     await page.click(".save-progress >> text=Cancel");
-    await page.click("text=Film");
+    await page.click("#save-tab-film");
     await page.selectOption('.save select:has(option[value="turn"])', "turn");
     await page.fill('[aria-label="Number of pictures"]', "3");
     await screenshot(page, "12-film");
@@ -309,12 +309,16 @@ describe("the view", () => {
     await page.click(".save-actions .button");
     const file = await download;
     expect(file.suggestedFilename()).toMatch(/\.mp4$/);
-    expect(readFileSync(await file.path()).subarray(4, 8).toString()).toBe("ftyp");
+    expect(
+      readFileSync(await file.path())
+        .subarray(4, 8)
+        .toString(),
+    ).toBe("ftyp");
   });
 
   it("is written as a command and as Python", async () => {
     await page.keyboard.press("s");
-    await page.click("text=Link and code");
+    await page.click("#save-tab-text");
     const text = (name: string) => page.inputValue(`[data-text="${name}"]`);
     expect(await text("command")).toMatch(/^corridor render corridor:.* --view '/);
     expect(await text("python")).toMatch(/^import corridor\n/);

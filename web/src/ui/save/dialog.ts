@@ -118,6 +118,7 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
 
   function choose(name: Tab): void {
     tab = name;
+    setText(problem, "");
     refresh();
   }
 
