@@ -93,6 +93,10 @@ class Client:
         self.socket.send(head + raw(parameters))
         return self.next_op
 
+    def cancel(self, op: int) -> None:
+        """Withdraws an operation."""
+        self.socket.send(struct.pack("<BI", 0x04, op))
+
     def note(self, op: int, message: dict) -> None:
         """Sends a message to a running operation."""
         self.socket.send(struct.pack("<BI", 0x06, op) + raw(json.dumps(message).encode()))

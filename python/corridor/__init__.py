@@ -133,7 +133,7 @@ def render(
 
     ``data`` is a location, a data set, or an array. Keywords:
 
-    - ``size``: width and height in pixels, (1024, 800) by default.
+    - ``size``: width and height in pixels, (1024, 800) by default, at most 16384 each.
     - ``pixels``: ``"rgb"``, bytes over the view's background; ``"rgba"``, bytes with transparency, not premultiplied; or
       ``"float"``, float32 in full precision, premultiplied. Colors are sRGB-encoded.
     - ``device``: ``"cpu"``, ``"gpu"``, or ``"auto"``, a graphics processor if there is one.

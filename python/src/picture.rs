@@ -1,18 +1,20 @@
 //! Pictures as numpy arrays.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::render::{Image, ImageSize};
-use array::{Error, ErrorKind, Result};
+use array::{Error, ErrorKind, Result, Source};
 use export::picture::{self, PictureRequest, parse_range};
+use export::row_pictures::draw_rows;
 use node::layers::with_layers;
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
-use session::FidelityLimit;
+use session::{FidelityBadge, FidelityLimit};
 use stream::{ColorRange, DrawDevice, DrawResources, FilmSlabs, Still};
-use view::{FIELDS, find_keyword, similar};
+use view::{FIELDS, View, find_keyword, similar};
 
 use crate::connection::Connection;
 use crate::errors::raise;
@@ -126,7 +128,7 @@ pub(crate) fn render<'py>(
     let ((width, height), pixels, device) = form;
     let mut request = request(py, array, keywords)?;
     let size = ImageSize { width, height };
-    size.check().map_err(|e| raise(py, &e))?;
+    size.check_sides().map_err(|e| raise(py, &e))?;
     let device = device_named(&device).map_err(|e| raise(py, &e))?;
     let pixels = PixelFormat::named(&pixels);
     let (stack, memory_bytes) = connection.to_draw();
@@ -138,17 +140,52 @@ pub(crate) fn render<'py>(
         let stack = with_layers(stack, &mut request.fields, has_view, &context).await?;
         let resources = DrawResources::open(device, memory_bytes).await?;
         let resources = resources.with_geometry(node::geometry::for_user(&stack));
+        let limit = timeout_secs.and_then(|secs| Duration::try_from_secs_f64(secs).ok());
+        if slabs.is_none() && size.pixels() > ImageSize::MAX_PIXELS {
+            let large = large(&stack.source, &request, size, resources, pixels);
+            let (bytes, warning) = within(limit, large).await?;
+            return Ok((bytes, warning, None));
+        }
         let still = picture::still(&stack.source, &request, size, resources, slabs, |_, _| ());
-        let still = match timeout_secs.and_then(|secs| Duration::try_from_secs_f64(secs).ok()) {
-            None => still.await?,
-            Some(limit) => tokio::time::timeout(limit, still).await.map_err(|_| {
-                Error::new(ErrorKind::TimedOut, format!("the picture was not finished within {limit:?}"))
-            })??,
-        };
+        let still = within(limit, still).await?;
         let (bytes, warning) = pixels_and_warning(&still, &pixels);
         Ok((bytes, warning, still.slabs))
     })?;
     Ok((PyArray1::from_vec(py, bytes), warning, slabs.map(Slabs)))
+}
+
+/// Waits for a picture, at most for a time.
+async fn within<T>(limit: Option<Duration>, drawing: impl Future<Output = Result<T>>) -> Result<T> {
+    let Some(limit) = limit else { return drawing.await };
+    tokio::time::timeout(limit, drawing).await.map_err(|_| {
+        Error::new(ErrorKind::TimedOut, format!("the picture was not finished within {limit:?}"))
+    })?
+}
+
+/// Draws a picture that is too large to be held in full precision: its pixels row by row, and its warning.
+async fn large(
+    source: &Arc<dyn Source>,
+    request: &PictureRequest,
+    size: ImageSize,
+    resources: DrawResources,
+    pixels: PixelFormat,
+) -> Result<(Vec<u8>, Option<String>)> {
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let rows = Arc::clone(&all);
+    let take = move |image: &Image, view: &View| {
+        let bytes = pixels.of(image, view.background);
+        rows.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&bytes);
+        Ok(())
+    };
+    let drawn = draw_rows(source, request, size, resources, take).await?;
+    let warning = drawn.fidelity.first().filter(|fidelity| !is_complete(fidelity));
+    let bytes = std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok((bytes, warning.map(|fidelity| fidelity.text.clone())))
+}
+
+/// Returns whether memory does not limit a picture, and it is exact.
+fn is_complete(fidelity: &FidelityBadge) -> bool {
+    fidelity.exact && fidelity.limit != FidelityLimit::Memory
 }
 
 /// Returns the view (JSON) that keywords describe, with everything that depends on the data set.
@@ -179,9 +216,8 @@ pub(crate) fn resolve_view(
 
 /// Returns the bytes of the pixels, and a warning if memory limits the picture or it is not exact.
 fn pixels_and_warning(still: &Still, pixels: &PixelFormat) -> (Vec<u8>, Option<String>) {
-    let is_complete = still.fidelity.exact && still.fidelity.limit != FidelityLimit::Memory;
     let bytes = pixels.of(&still.image, still.view.background);
-    (bytes, (!is_complete).then(|| still.fidelity.text.clone()))
+    (bytes, (!is_complete(&still.fidelity)).then(|| still.fidelity.text.clone()))
 }
 
 pub(crate) fn device_named(name: &str) -> Result<DrawDevice> {

@@ -409,12 +409,15 @@ pub(crate) struct RenderOptions {
     /// --pictures, --fps and --size.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
-    /// File to write: a picture (`.png`, `.exr`), several (`x-%04d.png`), or a film (`.mp4`).
+    /// File to write: a picture (`.png`, `.exr`), several (`x-%04d.png`), or a film (`.mp4`, `.webm`).
     ///
-    /// `.exr` has floats in linear light and no background. Films are H.264, or AV1 with `--codec av1`.
+    /// `.exr` has floats in linear light and no background. Films are H.264, or AV1 with `--codec av1` and in `.webm`.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Width and height of the picture, pixels.
+    /// Width and height of the picture, pixels: up to 16384 each for one PNG file.
+    ///
+    /// A large picture is drawn in rows, so that it takes little memory. The levels are those that its size can show; if
+    /// --memory does not suffice for them, the message and the file say which level is shown.
     #[arg(long, default_value = "1024x800", value_name = "WxH")]
     pub(crate) size: String,
     /// Complete view as JSON (schema in docs/view.md); the options below change parts of it.
@@ -442,8 +445,9 @@ pub(crate) struct RenderOptions {
     /// Path of the camera from the first picture to the last: a turn, or the cameras of a JSON file.
     ///
     /// `turn` is once around the point that the camera looks at, `turn:90` is 90 degrees. FILE is a list of cameras as
-    /// in a view, or of views. The camera follows a smooth curve through them, or with `straight:` straight lines. Each
-    /// leg takes the same time; a camera that is listed twice stands still.
+    /// in a view, or of views, such as the bookmarks that the viewer saves as a journey. The camera follows a smooth curve
+    /// through them, or with `straight:` straight lines. Each leg takes the same time; a camera that is listed twice stands
+    /// still. The other fields of a view apply from its camera on, except those that options set.
     #[arg(long, value_name = "turn[:DEGREES]|[straight:]FILE")]
     pub(crate) journey: Option<String>,
     /// Number of pictures [default: one for each time step; 100 for a journey without time steps].
@@ -457,7 +461,7 @@ pub(crate) struct RenderOptions {
     /// Quality of a film, from 1 (small file) to 100 (best) [default: 75].
     #[arg(long, value_name = "1-100")]
     pub(crate) quality: Option<String>,
-    /// Format of a film: `h264`, which plays everywhere, or `av1`, smaller and slower to write [default: h264].
+    /// Format of a film: `h264`, which plays everywhere, or `av1`, smaller and slower to write [default: h264; av1 in `.webm`].
     #[arg(long, value_name = "h264|av1")]
     pub(crate) codec: Option<String>,
     /// Slabs beside the picture.

@@ -5,6 +5,9 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use serde_json::Value;
 use view::{ChoiceName, FIELDS, FieldChoice, FieldOption, FieldType, OptionForm, ViewField, ViewRequest};
 
+/// Field of the background.
+const BACKGROUND: &str = "background";
+
 /// Options that set fields of a view, with the values from the command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ViewOptions {
@@ -19,6 +22,9 @@ impl ViewOptions {
     pub(crate) fn request(&self) -> array::Result<ViewRequest> {
         let mut request = ViewRequest::default();
         for (field, _, written) in &self.given {
+            if self.is_transparent() && field.name == BACKGROUND {
+                continue;
+            }
             request.set(field.name, written)?;
         }
         Ok(request)
@@ -27,6 +33,11 @@ impl ViewOptions {
     /// Returns the text of the option that sets a field, if it is given.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.given.iter().find(|(field, ..)| field.name == name)?.2.as_str()
+    }
+
+    /// Returns whether the picture has no background, which is not a field of a view.
+    pub(crate) fn is_transparent(&self) -> bool {
+        self.text(BACKGROUND) == Some("transparent")
     }
 
     /// Returns the fields for which options are given, and the names of the options.
@@ -149,6 +160,12 @@ mod tests {
         assert_eq!(request.get("grids"), Some(&Value::Bool(true)));
         assert_eq!(request.get("shading"), Some(&Value::Bool(true)));
         assert_eq!(request.get("camera"), None);
+        assert!(!options.is_transparent());
+        let background = |text: &str| parsed(&["--background", text]).request();
+        assert_eq!(background("white").unwrap().get("background").unwrap()[2], 255);
+        assert_eq!(background("#102030").unwrap().get("background").unwrap()[0], 16);
+        assert!(background("#10203").unwrap_err().to_string().contains("`light`"));
+        assert_eq!(background("transparent").unwrap(), ViewRequest::default());
         let names: Vec<&str> = options.names().map(|(_, option)| option).collect();
         assert_eq!(names, ["color-by", "iso", "mode", "shading", "grids", "stereo"]);
     }

@@ -133,6 +133,7 @@ fn request(options: &RenderOptions, film: FilmOptions) -> Result<PicturesRequest
         pictures: options.pictures,
         film,
         is_annotated: options.annotate,
+        is_transparent: options.fields.is_transparent(),
         slabs,
     })
 }
@@ -198,14 +199,17 @@ fn film_options(options: &RenderOptions) -> Result<FilmOptions> {
         && !is_film(&options.output)?
     {
         return Err(Error::invalid(format!(
-            "expected `{name}` for a film (.mp4) only, as pictures are exact, found `{}`",
+            "expected `{name}` for a film (.mp4, .webm) only, as pictures are exact, found `{}`",
             options.output.display()
         )));
     }
     Ok(FilmOptions {
         pictures_per_sec: options.fps,
         quality: options.quality.as_deref().map(str::parse).transpose()?.unwrap_or_default(),
-        codec: options.codec.as_deref().map(str::parse).transpose()?.unwrap_or_default(),
+        codec: match &options.codec {
+            Some(codec) => codec.parse()?,
+            None => film::default_codec(&options.output),
+        },
     })
 }
 

@@ -111,7 +111,7 @@ def test_quality_and_codec_are_of_films(home, series, tmp_path):
         ("x.mp4", "--quality", "best", "1 (small)"),
         ("x.png", "--codec", "av1", "`--codec` for a film"),
         ("x.mp4", "--codec", "vp9", "`h264` or `av1`"),
-        ("x.webm", "--quality", "80", ".mp4 and add `--codec av1`"),
+        ("x.webm", "--codec", "h264", "add `--codec av1`"),
     ]:
         done = corridor(home, "render", str(series), "-o", str(tmp_path / output), option, value)
         assert done.returncode == 2 and says in done.stderr, done.stderr
@@ -171,8 +171,8 @@ def test_an_output_is_checked_before_a_server_is_asked(home, tmp_path):
     nobody = "corridor://127.0.0.1:1/x"
     (tmp_path / "folder.png").mkdir()
     for output, arguments, code, says in [
-        ("x.gif", [], 2, ".mp4 (films)"),
-        ("x.webm", [], 2, ".mp4 and add `--codec av1`"),
+        ("x.gif", [], 2, ".mp4 or .webm (films)"),
+        ("x.webm", ["--codec", "h264"], 2, "add `--codec av1`"),
         ("no/x.png", [], 3, "create it first"),
         ("folder.png", [], 2, "choose another name"),
         ("x.mp4", ["--size", "63x64"], 2, "even sizes"),

@@ -229,3 +229,17 @@ def test_transfer_functions_have_names_scales_and_presets(path: pathlib.Path) ->
     assert powers.render(tf="simulation", **how).std() > 0
     with pytest.raises(corridor.InvalidError, match="`symlog`"):
         powers.render(tf={**whole, "range": (0.0, 1.0)}, **how)
+
+
+def test_backgrounds_have_names_and_numbers():
+    data = "synthetic:waves?shape=16,16,16&dtype=u8"
+    for background, color in [("white", 255), ("#0a0a0a", 10), ([7, 7, 7], 7)]:
+        assert (corridor.render(data, size=(64, 32), background=background)[0, 0] == color).all()
+    with pytest.raises(corridor.InvalidError, match="`white`"):
+        corridor.render(data, size=(64, 32), background="pinkish")
+
+
+def test_pictures_beyond_what_is_held_at_once_have_all_rows():
+    picture = corridor.render("synthetic:waves?shape=16,16,16&dtype=u8", size=(16384, 4100), background="white")
+    assert picture.shape == (4100, 16384, 3)
+    assert (picture[-1] == 255).all() and (picture[2050] < 250).any()

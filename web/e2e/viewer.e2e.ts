@@ -271,13 +271,61 @@ describe("time", () => {
 
 describe("the view", () => {
   it("is saved as PNG", async () => {
-    const download = page.waitForEvent("download");
-    await page.click('[aria-label="Save a picture"]');
-    const file = await download;
+    await page.click('[aria-label="Save a picture or film"]');
+    const shown = page.waitForEvent("download");
+    await page.click("text=Save what is shown now");
+    const file = await shown;
     expect(file.suggestedFilename()).toMatch(/\.png$/);
     const bytes = readFileSync(await file.path());
     expect([...bytes.subarray(1, 4)]).toEqual([0x50, 0x4e, 0x47]);
     expect(bytes.length).toBeGreaterThan(2000);
+  });
+
+  it("is saved by the node in any size, without a background", async () => {
+    await page.keyboard.press("s");
+    await page.fill('[aria-label="Width, pixels"]', "2100");
+    await page.fill('[aria-label="Height, pixels"]', "1501");
+    await page.selectOption('.save select:has(option[value="transparent"])', "transparent");
+    await screenshot(page, "12-saving");
+    const download = page.waitForEvent("download");
+    await page.click(".save-actions .button");
+    const bytes = readFileSync(await (await download).path());
+    expect([bytes.readUInt32BE(16), bytes.readUInt32BE(20), bytes[25]]).toEqual([2100, 1501, 6]);
+    expect(await page.locator(".save").isVisible()).toBe(false);
+  });
+
+  it("is filmed by the node, and saving is cancelled", async () => {
+    await page.keyboard.press("s");
+    await page.fill('[aria-label="Width, pixels"]', "16384");
+    await page.fill('[aria-label="Height, pixels"]', "16384");
+    await page.click(".save-actions .button");
+    await page.waitForFunction(() => /%/.test(document.querySelector(".save-progress")?.textContent ?? ""));
+    await page.click(".save-progress >> text=Cancel");
+    await page.click("#save-tab-film");
+    await page.selectOption('.save select:has(option[value="turn"])', "turn");
+    await page.fill('[aria-label="Number of pictures"]', "3");
+    await screenshot(page, "12-film");
+    const download = page.waitForEvent("download");
+    await page.click(".save-actions .button");
+    const file = await download;
+    expect(file.suggestedFilename()).toMatch(/\.mp4$/);
+    expect(
+      readFileSync(await file.path())
+        .subarray(4, 8)
+        .toString(),
+    ).toBe("ftyp");
+  });
+
+  it("is written as a command and as Python", async () => {
+    await page.keyboard.press("s");
+    await page.click("#save-tab-text");
+    const text = (name: string) => page.inputValue(`[data-text="${name}"]`);
+    expect(await text("command")).toMatch(/^corridor render corridor:.* --view '/);
+    expect(await text("python")).toMatch(/^import corridor\n/);
+    expect(await text("link")).not.toContain("token=");
+    await page.click("text=With the access token");
+    expect(await text("link")).toContain("token=");
+    await page.keyboard.press("Escape");
   });
 
   it("survives a reload and travels by its link", async () => {

@@ -10,6 +10,7 @@ import "./ui/style/panes.css";
 import "./ui/style/together.css";
 import "./ui/probe/probe.css";
 import "./ui/layers/layers.css";
+import "./ui/save/save.css";
 
 import { pageState, type Actions, type Component, type State } from "./app/state.ts";
 import { Viewer } from "./app/viewer.ts";
@@ -30,6 +31,7 @@ import { marksMenu, marksOverlay, type Marks } from "./ui/marks/marks.ts";
 import { layoutBar } from "./ui/layout/bar.ts";
 import { notice } from "./ui/notice.ts";
 import { probe } from "./ui/probe/probe.ts";
+import { saveDialog } from "./ui/save/dialog.ts";
 import { sidePanel } from "./ui/side.ts";
 import { toasts } from "./ui/toasts.ts";
 import { toolbar } from "./ui/toolbar.ts";
@@ -57,6 +59,9 @@ async function start(): Promise<void> {
     paintMarks: (context, picture, state) => marks?.paint(context, picture, state),
     openHelp: () => {
       help.showModal();
+    },
+    openSave: () => {
+      saving.open();
     },
     readCenter: () => {
       values.readCenter();
@@ -94,6 +99,7 @@ async function start(): Promise<void> {
   const [axes, words, messages] = [axesBar(viewer), notice(viewer), toasts(viewer)];
   const values = probe(viewer, canvas);
   const menu = marksMenu(viewer);
+  const saving = saveDialog(viewer, () => panes.shown());
   tools.element.lastElementChild?.before(menu.element);
   tools.element.prepend(arrangement.element);
   marks = marksOverlay(viewer, canvas);
@@ -102,11 +108,17 @@ async function start(): Promise<void> {
   const [led, question] = [followBar(together), nameQuestion(together)];
   components.push(layouts, panes, arrangement, head, tools, side, fidelity, axes, words, messages);
   // The marks last, because they avoid the other components.
-  components.push(menu, values, pointers, people, led, question, marks);
+  components.push(menu, values, pointers, people, led, question, saving, marks);
   const right = el("div", { class: "right" }, tools.element, side.element);
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
   others.push(values.element, people.element, led.element, question.element);
-  document.body.append(marks.element, pointers.element, el("div", { class: "overlay" }, ...others), help);
+  document.body.append(
+    marks.element,
+    pointers.element,
+    el("div", { class: "overlay" }, ...others),
+    help,
+    saving.element,
+  );
   // A cell of a notebook is small, too.
   if (embedding || window.matchMedia("(max-width: 719px)").matches) viewer.togglePanel();
 

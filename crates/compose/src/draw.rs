@@ -82,6 +82,7 @@ pub fn draw_by(
     cancel: &Cancel,
 ) -> Result<Composed> {
     scene.check()?;
+    scene.size.check()?;
     let order = tree.order(&Viewpoint::of(scene));
     let PictureBounds { finest, covered } = agree_on_bounds(ranks, scene, tree, blocks)?;
     let share = tree.share(ranks.rank());

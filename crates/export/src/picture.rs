@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use array::{ArrayInfo, AxisKind, Dataset, Error, Result, Source};
-use render::{ImageSize, VolumeView, stereo};
+use render::{Camera, ImageSize, VolumeView, stereo};
 use serde_json::{Map, Value, json};
-use stream::{ColorRange, DrawResources, Film, FilmRequest, FilmSlabs, PixelPrecision, Regridded, Still};
+use stream::{
+    ColorRange, DrawResources, Film, FilmRequest, FilmSlabs, PixelPrecision, Regridded, Still, camera_in,
+};
 use view::{Mode, SpaceAxis, TransferChoice, View, ViewRequest, side, side_of_person};
 
 /// Longest side of a picture that is drawn only to know the values, in pixels.
@@ -101,7 +103,7 @@ pub fn parse_size(text: &str) -> Result<ImageSize> {
         width: width.trim().parse().map_err(|_| bad())?,
         height: height.trim().parse().map_err(|_| bad())?,
     };
-    size.check()?;
+    size.check_sides()?;
     Ok(size)
 }
 
@@ -175,6 +177,35 @@ pub(crate) fn view_of(
         view.array.clone_from(&array.name);
     }
     view.merged(&fields(request, size, &view, dataset, drawn)?)
+}
+
+/// Zoom by which a flat picture is made smaller, so that its annotations lie beside it.
+const MARGIN: f64 = 0.8;
+
+/// Returns the requested view with a camera that leaves room for annotations, if the picture has some and the view has
+/// no camera.
+pub(crate) fn framed_view(
+    request: &PictureRequest,
+    is_annotated: bool,
+    size: ImageSize,
+    dataset: &Dataset,
+    drawn: &Regridded,
+) -> Result<View> {
+    let mut view = view_of(request, size, dataset, drawn)?;
+    if is_annotated && view.camera.is_none() {
+        view.camera = with_margin(&view, size, dataset)?;
+    }
+    Ok(view)
+}
+
+/// Returns a camera that leaves room for annotations around a flat volume, which else fills the picture; `None` for others.
+fn with_margin(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Option<view::ViewCamera>> {
+    let (array, _, position) = view.place_in(dataset)?;
+    if !VolumeView::new(dataset, array, &position)?.is_flat() {
+        return Ok(None);
+    }
+    let Camera { eye, target, up, projection, .. } = camera_in(view, dataset, size)?.zoom(MARGIN);
+    Ok(Some(view::ViewCamera { eye, target, up, projection, other: Map::new() }))
 }
 
 /// Returns the requested fields, in the form of the view of this data set.
@@ -264,7 +295,7 @@ fn color_by_field(by: &Value, asked: &ViewRequest, view: &View) -> Result<Value>
 fn camera_from(direction: [f64; 3], size: ImageSize, view: &View, dataset: &Dataset) -> Result<Value> {
     let (array, _, position) = view.place_in(dataset)?;
     let bounds = VolumeView::new(dataset, array, &position)?.bounds();
-    let camera = render::Camera::enclosing(&bounds, direction, size);
+    let camera = Camera::enclosing(&bounds, direction, size);
     serde_json::to_value(camera).map_err(|e| Error::internal(format!("a camera in JSON: {e}")))
 }
 

@@ -25,6 +25,7 @@ pub mod memory;
 pub mod node;
 pub mod operations;
 pub mod relay;
+mod saving;
 mod servers;
 pub mod ssh;
 pub mod take_part;

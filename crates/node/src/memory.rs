@@ -10,8 +10,8 @@ const MAX_DEFAULT_BYTES: u64 = 16 << 30;
 /// Budget if the system does not report its memory, in bytes.
 const UNKNOWN_MACHINE_BYTES: u64 = 1 << 30;
 
-/// Memory budget of a process, divided among its stages. The sum of the parts is less than the whole: the rest is for
-/// code, images and encoders.
+/// Memory budget of a process, divided among its stages. The sum of the parts is less than the whole, except while a
+/// viewing node saves a picture: the rest is for code, images and encoders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBudget {
     /// The whole budget, in bytes.
@@ -20,6 +20,8 @@ pub struct MemoryBudget {
     pub cache: u64,
     /// Copies of blocks in the renderer, with ghost voxels, in bytes; used only by a viewing node.
     pub render: u64,
+    /// Blocks of a picture or film that is being saved, in bytes; used only by a viewing node.
+    pub saving: u64,
     /// Responses to all clients together, from preparation until they are sent, in bytes.
     pub send: u64,
     /// Data in flight from other servers, of all data sets together, in bytes.
@@ -33,7 +35,15 @@ impl MemoryBudget {
     #[must_use]
     pub fn viewing(whole: u64) -> Self {
         let part = whole.max(MIN_BUDGET_BYTES) / 16;
-        Self { whole: part * 16, cache: part * 6, render: part * 6, send: part, receive: part, scratch: part }
+        Self {
+            whole: part * 16,
+            cache: part * 6,
+            render: part * 6,
+            saving: part,
+            send: part,
+            receive: part,
+            scratch: part,
+        }
     }
 
     /// Returns the budget of a data server: 8/16 for blocks, 4/16 for responses.
@@ -44,6 +54,7 @@ impl MemoryBudget {
             whole: part * 16,
             cache: part * 8,
             render: 0,
+            saving: 0,
             send: part * 4,
             receive: part,
             scratch: part * 2,
@@ -55,7 +66,15 @@ impl MemoryBudget {
     #[must_use]
     pub fn reading(whole: u64) -> Self {
         let part = whole.max(MIN_BUDGET_BYTES) / 16;
-        Self { whole: part * 16, cache: part, render: 0, send: 0, receive: part * 2, scratch: part * 8 }
+        Self {
+            whole: part * 16,
+            cache: part,
+            render: 0,
+            saving: 0,
+            send: 0,
+            receive: part * 2,
+            scratch: part * 8,
+        }
     }
 
     /// Returns the budget that counts blocks which the caches evicted and which still have a holder. In a data server this is `send`,

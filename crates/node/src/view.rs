@@ -20,13 +20,14 @@ use crate::join::JoinHandler;
 use crate::measure::{MeasureHandler, PickHandler};
 use crate::node::{self, ServerNode, ServerOptions};
 use crate::operations::of_data_server;
+use crate::saving::{FilmHandler, SavingState, StillHandler};
 use crate::servers::ServersHandler;
 
 /// Interval at which a viewed file is checked for changes.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Starts a viewing node for the single location in `options`. It answers the operations of a data server, and `join`,
-/// `pick`, `measure`, `servers` and `interpret`. With `ranks` it is the first of several ranks that draw together; the others call
+/// `pick`, `measure`, `still`, `film`, `servers` and `interpret`. With `ranks` it is the first of several ranks that draw together; the others call
 /// [`assist`].
 ///
 /// # Errors
@@ -55,7 +56,8 @@ pub async fn start_by(
 ) -> Result<ServerNode> {
     let shared = node::open_by(options, opener).await?;
     let export = shared.exports.find("").await?;
-    let regridded = Regridded::open(Arc::new(LatestData(Arc::clone(&export)))).await?;
+    let latest: Arc<dyn Source> = Arc::new(LatestData(Arc::clone(&export)));
+    let regridded = Regridded::open(Arc::clone(&latest)).await?;
     let source = Arc::new(regridded.clone());
     let dataset = source.describe().await?;
     let named = export.stack().await?.array.clone();
@@ -83,6 +85,9 @@ pub async fn start_by(
     }
     registry.add(PickHandler::new(Arc::clone(&session)));
     registry.add(MeasureHandler::new(Arc::clone(&session)));
+    let saving = SavingState::new(Arc::clone(&session), latest, options.context.budget.saving);
+    registry.add(StillHandler(Arc::clone(&saving)));
+    registry.add(FilmHandler(saving));
     registry.add(JoinHandler::new(session));
     registry.add(ServersHandler);
     node::start(options, shared, registry).await

@@ -65,15 +65,16 @@ pub mod stereo;
 pub use blocks::pool::{BlockPool, Inserted};
 pub use blocks::snapshot::Snapshot;
 pub use cpu::cancel::Cancel;
-pub use cpu::cast::{RenderedImage, cast, cast_part, cast_with};
+pub use cpu::cast::{DrawnRows, ROW_UNIT, RenderedImage, cast, cast_part, cast_rows, cast_with};
 pub use cpu::image_part::{DrawnPart, ImagePart, PartialImage, SampleTally};
 pub use cpu::work::{WorkPoint, work};
 pub use geometry::{
     GeometryCut, GeometryFaces, GeometryLayer, GeometryShape, MAX_GEOMETRY_LAYERS, SceneGeometry,
 };
-pub use image::annotate::{AxisNote, AxisQuantity, LegendKey, Notes, annotate};
+pub use image::annotate::{AxisNote, AxisQuantity, LegendKey, Notes, annotate, annotate_rows};
 pub use image::image_size::ImageSize;
 pub use image::over::over;
+pub use image::png_rows::{PngText, TakeRows, png_in_rows};
 pub use image::rect::Rect;
 pub use image::{Background, Image};
 pub use mesh::{Mesh, Mesher};

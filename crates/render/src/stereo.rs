@@ -9,8 +9,8 @@
 use array::{Error, Result};
 use view::{MAX_PARALLAX, Projection};
 
-use crate::image::annotate::{Notes, annotate};
-use crate::{Camera, Fidelity, Image, ImageSize, RenderedImage, Scene};
+use crate::image::annotate::{Notes, annotate_rows};
+use crate::{Camera, DrawnRows, Fidelity, Image, ImageSize, RenderedImage, Scene};
 
 /// Returns the size of each eye's picture in a picture of `size`: half of the columns. If the number of
 /// columns is odd, the last one stays empty.
@@ -72,14 +72,41 @@ pub fn beside([left, right]: [RenderedImage; 2], size: ImageSize) -> Result<Rend
 /// # Errors
 /// The errors of [`scenes`].
 pub fn annotate_pair(image: &mut Image, notes: &Notes, parallax: f64) -> Result<()> {
+    let size = image.size;
+    annotate_pair_rows(image, 0, size, notes, parallax)
+}
+
+/// Writes into some rows of a picture of size `whole`, from row `top` on, what [`annotate_pair`] writes there into the
+/// whole picture.
+///
+/// # Errors
+/// The errors of [`scenes`].
+pub fn annotate_pair_rows(
+    rows: &mut Image,
+    top: u32,
+    whole: ImageSize,
+    notes: &Notes,
+    parallax: f64,
+) -> Result<()> {
     let cameras = eyes(&notes.camera, parallax)?;
-    let size = size_of_eye(image.size);
-    let mut halves = [0, size.width].map(|left| half(image, left, size));
+    let size = size_of_eye(rows.size);
+    let mut halves = [0, size.width].map(|left| half(rows, left, size));
     for (half, camera) in halves.iter_mut().zip(cameras) {
-        annotate(half, &Notes { camera, ..notes.clone() })?;
+        annotate_rows(half, top, size_of_eye(whole), &Notes { camera, ..notes.clone() })?;
     }
-    *image = joined(&halves, image.size)?;
+    *rows = joined(&halves, rows.size)?;
     Ok(())
+}
+
+/// Joins the same rows of both eyes' pictures into rows of one picture with `width` columns.
+///
+/// # Errors
+/// `Internal` for rows whose size is not that of [`size_of_eye`].
+pub fn beside_rows([left, right]: [DrawnRows; 2], width: u32) -> Result<DrawnRows> {
+    let size = ImageSize { width, height: left.image.size.height };
+    let mut tally = left.tally;
+    tally.add(&right.tally);
+    Ok(DrawnRows { image: joined(&[left.image, right.image], size)?, tally })
 }
 
 /// Returns the columns of an image from `left` on.

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use array::{Dataset, Error, Result, Source};
 use gpu::MissingBlocks;
-use render::{Cancel, Cutting, ImageSize, Scene, SlabRequest};
-use session::{DrawnRange, ParticipantId, ValueSummary};
+use render::{Cancel, Cutting, Fidelity, ImageSize, Scene, SlabRequest};
+use session::{DrawnRange, FidelityBadge, ParticipantId, ValueSummary};
 use tokio::task::JoinSet;
 use view::{ColorBy, Transfer, TransferChoice, View};
 
@@ -20,15 +20,17 @@ use crate::encode::slabs::FilmSlabs;
 use crate::loading::volume::{Volume, VolumeSubscription};
 use crate::painter::DrawResources;
 use crate::ranks::launcher::{LaunchedRanks, Launcher, PixelPrecision, RankGroup, coarsest_demand};
+use crate::row_picture::RowPicture;
 use crate::still::Still;
 use crate::tasks::{CancelOnDrop, blocking};
 use crate::viewer::check::check;
 use crate::viewer::fidelity::PictureFacts;
+use crate::viewer::grid_boxes::GridBoxes;
 use crate::viewer::layers::sensible_layer_transfer;
 use crate::viewer::scene::{any_transfer, camera_in, camera_of, shared_camera, volume_of};
 use crate::viewer::session::check_memory;
 use crate::viewer::shared::SharedState;
-use crate::viewer::view_plan::ViewPlan;
+use crate::viewer::view_plan::{DemandLimit, ViewPlan};
 
 /// Range of values that colors are mapped to where a view has no transfer function.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -240,6 +242,28 @@ impl Film {
         Ok(Some(still))
     }
 
+    /// Loads the blocks of the next picture, which is then drawn in rows, on the CPU; its size may exceed that of pictures
+    /// that are held as a whole. Ends the film. Returns `None` if it has ended.
+    ///
+    /// # Errors
+    /// Error of a block that cannot be loaded; `Unsupported` for several ranks and for slabs.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the film.
+    pub async fn next_in_rows(&mut self, mut progress: impl FnMut(u64, u64)) -> Result<Option<RowPicture>> {
+        if self.shared.launcher.is_some() || self.slabs.is_some() {
+            return Err(Error::unsupported("a picture in rows is drawn by one rank, without slabs"));
+        }
+        let Some(PendingPicture { view_plan, view, .. }) = self.pending.take() else { return Ok(None) };
+        self.views = Vec::new().into_iter();
+        all_blocks(&self.shared, None, &view_plan, &mut progress).await?;
+        let view = self.filled(&view, &view_plan)?;
+        let boxes = self.shared.boxes(&view).await?;
+        let (camera, size) = (camera_of(&view, &view_plan.subscription.volume.view)?, self.size);
+        let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..view_plan.scene(&view)? };
+        Ok(Some(RowPicture::new(Arc::clone(&self.shared), view_plan, view, scene, boxes)))
+    }
+
     /// Plans a picture and its slabs for a participant, and requests their blocks. The previous picture's
     /// slabs were cut along `before`.
     async fn plan_picture(
@@ -283,15 +307,17 @@ impl Film {
                 let participants = (participant, Some(other_participant(participant)));
                 launcher.plan_view(&shared, participants, (number, Arc::new(view)), size, old)
             }
-            None => ViewPlan::new(
-                &shared.volumes,
-                &shared.feed,
-                shared.dataset(),
-                participant,
-                Arc::new(view),
-                size,
-                old,
-            ),
+            None => {
+                let limit = DemandLimit::Memory { hosts: 1 };
+                let (volumes, dataset) = (&shared.volumes, shared.dataset());
+                let mut view_plan =
+                    ViewPlan::prepare(volumes, dataset, participant, Arc::new(view), size, old, limit)?;
+                if shared.painter.is_background() {
+                    view_plan.lower_priorities();
+                }
+                view_plan.request_blocks(&shared.feed, participant);
+                Ok(view_plan)
+            }
         };
         blocking(planning).await?
     }
@@ -359,24 +385,31 @@ impl Film {
             Ok::<_, Error>((frame, slabs))
         };
         let (frame, slabs) = blocking(drawing).await??;
-        let block_status = self.shared.feed.block_status(view_plan.subscription.who());
-        let mut facts = PictureFacts::of(view_plan, block_status, Some(frame.fidelity));
-        facts.is_lossless = true;
-        let mut fidelity = facts.fidelity();
-        if let Some(omitted) = &boxes.omitted {
-            fidelity.text = format!("{} {omitted}", fidelity.text);
-        }
-        let values = drawn_values(view_plan, &view);
-        if let Some(note) = values.as_ref().and_then(|values| values.note.as_ref()) {
-            fidelity.text = format!("{} {}", fidelity.text, capitalized(note));
-        }
+        let (fidelity, values) = drawn_facts(&self.shared, view_plan, &view, frame.fidelity, &boxes);
         Ok(Still { image: frame.image, fidelity, view, slabs, values })
     }
 }
 
-/// Returns statistics of the values that a view plan shows.
-fn drawn_values(view_plan: &ViewPlan, view: &View) -> Option<ValueSummary> {
-    view_plan.subscription.volume.values(DrawnRange::of(view))
+/// Returns the badge of a finished picture, and statistics of the values that it shows.
+pub(crate) fn drawn_facts(
+    shared: &SharedState,
+    view_plan: &ViewPlan,
+    view: &View,
+    drawn: Fidelity,
+    boxes: &GridBoxes,
+) -> (FidelityBadge, Option<ValueSummary>) {
+    let block_status = shared.feed.block_status(view_plan.subscription.who());
+    let mut facts = PictureFacts::of(view_plan, block_status, Some(drawn));
+    facts.is_lossless = true;
+    let mut fidelity = facts.fidelity();
+    if let Some(omitted) = &boxes.omitted {
+        fidelity.text = format!("{} {omitted}", fidelity.text);
+    }
+    let values = view_plan.subscription.volume.values(DrawnRange::of(view));
+    if let Some(note) = values.as_ref().and_then(|values| values.note.as_ref()) {
+        fidelity.text = format!("{} {}", fidelity.text, capitalized(note));
+    }
+    (fidelity, values)
 }
 
 /// Returns text with its first letter in upper case.

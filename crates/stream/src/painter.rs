@@ -4,15 +4,19 @@
 //! draws from then on, and one line in the log tells why.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use array::{Error, ErrorKind, Result};
 use gpu::{Accept, GpuCaster, MissingBlocks};
-use render::{Cancel, RenderedImage, Scene, Snapshot};
+use render::{Cancel, DrawnRows, RenderedImage, Scene, Snapshot};
 
 use crate::geometry::GeometryFetch;
-use crate::tasks::blocking;
+use crate::tasks::{blocking, lower_priority};
+
+/// Steps of `nice` by which threads for pictures in the background stand behind those of viewers: the most that Linux has.
+const BACKGROUND_NICE_STEPS: i32 = 19;
 
 /// Device on which pictures are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +73,7 @@ impl DrawResources {
         let memory_bytes = if shared { memory_bytes / 2 } else { memory_bytes };
         let painter = Painter {
             opened,
+            background: None,
             is_demanded: device == DrawDevice::Gpu,
             has_failed: AtomicBool::new(false),
             reason: Mutex::new(reason),
@@ -80,6 +85,29 @@ impl DrawResources {
     #[must_use]
     pub fn with_geometry(self, fetch: GeometryFetch) -> Self {
         Self { geometry: Some(fetch), ..self }
+    }
+
+    /// Returns resources for pictures that nobody waits for at the screen: the CPU, on threads that take turns behind those
+    /// of other pictures, and blocks that are requested after theirs.
+    ///
+    /// # Errors
+    /// `Io` if the threads cannot be started.
+    pub fn in_background(memory_bytes: u64) -> Result<Self> {
+        let threads = rayon::ThreadPoolBuilder::new()
+            .thread_name(|number| format!("saving-{number}"))
+            .start_handler(|_| lower_priority(BACKGROUND_NICE_STEPS))
+            .build()
+            .map_err(|e| {
+                Error::new(ErrorKind::Io, format!("threads for a picture cannot be started: {e}"))
+            })?;
+        let painter = Painter { background: Some(threads), ..Painter::default() };
+        Ok(Self { memory_bytes, painter: Arc::new(painter), geometry: None })
+    }
+
+    /// Returns the resources of one of several pictures that are drawn at the same time.
+    #[must_use]
+    pub fn divided(self, pictures: u64) -> Self {
+        Self { memory_bytes: self.memory_bytes / pictures.max(1), ..self }
     }
 
     /// Returns the painter.
@@ -111,6 +139,8 @@ impl From<u64> for DrawResources {
 #[derive(Debug, Default)]
 pub struct Painter {
     opened: Option<GpuCaster>,
+    /// Threads for pictures in the background; others are drawn by the threads that all share.
+    background: Option<rayon::ThreadPool>,
     is_demanded: bool,
     has_failed: AtomicBool,
     /// Reason why the CPU draws although a GPU was requested.
@@ -159,7 +189,7 @@ impl Painter {
         cancel: &Cancel,
     ) -> Result<RenderedImage> {
         let Some(caster) = self.opened.as_ref().filter(|_| self.is_gpu()) else {
-            return render::cast(scene, blocks, cancel);
+            return self.on_cpu(|| render::cast(scene, blocks, cancel));
         };
         match caster.cast(scene, blocks, missing_blocks, cancel) {
             Ok((frame, _)) => {
@@ -167,6 +197,40 @@ impl Painter {
                 Ok(frame)
             }
             Err(error) => self.instead(error, scene, blocks, cancel),
+        }
+    }
+
+    /// Draws rows of a picture on the CPU; blocks the thread.
+    ///
+    /// # Errors
+    /// Those of [`render::cast_rows`]; `Unsupported` with [`DrawDevice::Gpu`].
+    pub(crate) fn cast_rows(
+        &self,
+        scene: &Scene,
+        rows: Range<u32>,
+        blocks: &Snapshot,
+        cancel: &Cancel,
+    ) -> Result<DrawnRows> {
+        if self.is_demanded {
+            return Err(Error::unsupported(
+                "pictures of this size are drawn on the CPU only; `--device auto` or `--device cpu` draws it",
+            ));
+        }
+        if self.has_gpu() {
+            self.set_reason(Some("pictures of this size are drawn there only".into()));
+        }
+        self.on_cpu(|| render::cast_rows(scene, rows, blocks, cancel))
+    }
+
+    /// Returns true if pictures are drawn in the background.
+    pub(crate) fn is_background(&self) -> bool {
+        self.background.is_some()
+    }
+
+    fn on_cpu<T: Send>(&self, draw: impl FnOnce() -> T + Send) -> T {
+        match &self.background {
+            Some(threads) => threads.install(draw),
+            None => draw(),
         }
     }
 

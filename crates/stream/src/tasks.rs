@@ -37,3 +37,18 @@ pub(crate) async fn sleep_until(at: Option<Instant>) {
         None => std::future::pending().await,
     }
 }
+
+/// Lowers the scheduling priority of this thread by some steps of `nice`.
+#[cfg(target_os = "linux")]
+pub(crate) fn lower_priority(nice_steps: i32) {
+    // On Linux `None` means the calling thread, not the process as in POSIX.
+    let lowered = rustix::process::getpriority_process(None)
+        .and_then(|own| rustix::process::setpriority_process(None, own + nice_steps));
+    if let Err(error) = lowered {
+        tracing::debug!(%error, "a thread in the background keeps its weight");
+    }
+}
+
+/// Leaves the scheduling priority as it is: other systems have one for the whole process only.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn lower_priority(_nice_steps: i32) {}

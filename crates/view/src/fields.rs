@@ -300,8 +300,20 @@ pub const FIELDS: &[ViewField] = &[
         former: None,
         field_type: FieldType::Color,
         help: "Background, sRGB.",
-        option: None,
-        keyword: None,
+        option: Some(FieldOption {
+            name: "background",
+            former: None,
+            value_name: "COLOR",
+            help: "Background: `dark`, `black`, `light`, `white`, a color such as `#f0f0f0`, or `transparent` in PNG files [default: dark].",
+            more: "",
+            form: OptionForm::Value,
+        }),
+        keyword: Some(FieldKeyword {
+            name: "background",
+            former: None,
+            annotation: "str | Sequence[int]",
+            more: "Also `dark`, `black`, `light`, `white` or `#rrggbb`; `pixels=\"rgba\"` has none.",
+        }),
         control: FieldControl::None,
     },
     ViewField {

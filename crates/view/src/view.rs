@@ -23,7 +23,7 @@ pub const MAX_VIEW_BYTES: usize = 64 << 10;
 /// Longest name of an array or axis in a view, bytes.
 const MAX_NAME_IN_VIEW_BYTES: usize = 4096;
 /// Background of a view that names none: a dark neutral gray, sRGB.
-const DEFAULT_BACKGROUND: [u8; 3] = [13, 14, 18];
+pub(crate) const DEFAULT_BACKGROUND: [u8; 3] = [13, 14, 18];
 
 /// Complete description of a picture. With `None` for camera or transfer function the viewer chooses a
 /// default.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::ViewLayer;
 use crate::field::{FieldType, OptionForm, ViewField};
 use crate::fields::find_field;
+use crate::view::DEFAULT_BACKGROUND;
 
 /// Names of the sides from which a camera can look, and the viewing directions in world space: x to the
 /// right, y away, z up.
@@ -20,6 +21,14 @@ const SIDES: [(&str, [f64; 3]); 6] = [
 /// Colors of isosurfaces without one, distinct for most color-blind viewers too.
 const SURFACE_COLORS: [[u8; 3]; 6] =
     [[230, 200, 160], [86, 180, 233], [213, 94, 0], [0, 158, 115], [204, 121, 167], [240, 228, 66]];
+
+/// Backgrounds with names; the first is the default.
+const BACKGROUNDS: [(&str, [u8; 3]); 4] = [
+    ("dark", DEFAULT_BACKGROUND),
+    ("black", [0, 0, 0]),
+    ("light", [240, 241, 244]),
+    ("white", [255, 255, 255]),
+];
 
 /// Returns the viewing direction of a camera on a side of the volume, by the name of the side.
 #[must_use]
@@ -101,6 +110,7 @@ fn read(field: &ViewField, written: &Value) -> Result<Value> {
             let is_meant = |text: &str| choice.names.iter().find(|n| n.name == text || n.alias == Some(text));
             written.as_str().and_then(is_meant).map(|name| name.name.into()).ok_or_else(bad)
         }
+        (FieldType::Color, Value::String(text)) => color(text).map(|color| json!(color)).ok_or_else(bad),
         // As in a view, which is checked as a whole.
         _ => Ok(written.clone()),
     }
@@ -112,6 +122,10 @@ fn expectation(field_type: &FieldType) -> String {
         FieldType::Flag => "`on` or `off`".into(),
         FieldType::Index { last: None } => "a whole number from 0".into(),
         FieldType::Index { last: Some(last) } => format!("a whole number from 0 to {last}"),
+        FieldType::Color => {
+            let names = BACKGROUNDS.map(|(name, _)| format!("`{name}`")).join(", ");
+            format!("{names} or a color such as `#f0f0f0`")
+        }
         FieldType::Number(range) => range.words(),
         FieldType::Choice(choice) => {
             let names: Vec<&str> = choice.names.iter().map(|name| name.name).collect();
@@ -213,6 +227,12 @@ fn surface(text: &str, number: usize) -> Result<Value> {
         return Err(bad());
     }
     Ok(json!({"value": value, "color": color, "opacity": opacity}))
+}
+
+/// Parses the name of a background, or a color.
+fn color(text: &str) -> Option<[u8; 3]> {
+    let named = BACKGROUNDS.iter().find(|(name, _)| *name == text).map(|&(_, color)| color);
+    named.or_else(|| hex_color(text))
 }
 
 /// Parses a color such as `#c03020`.

@@ -36,8 +36,8 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
     (
         "node",
         &[
-            "server", "client", "export", "stream", "session", "view", "geometry", "link", "wire", "cache",
-            "store", "array",
+            "server", "client", "export", "stream", "session", "view", "render", "geometry", "link", "wire",
+            "cache", "store", "array",
         ],
     ),
     (

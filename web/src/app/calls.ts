@@ -3,12 +3,12 @@
 import type { Json, JsonObject } from "../json.ts";
 import type { CalledOperation, ToWorker } from "../worker/messages.ts";
 
-/** Maximum number of calls under way: the value under the pointer, a pin, and a few measurements. */
+/** Maximum number of calls under way: the value under the pointer, a pin, a few measurements, and a file. */
 export const MAX_CALLS = 8;
 
 /** Receiver of a call's items and of its end, after which nothing more arrives. */
 export interface CallReceiver {
-  item(item: Json): void;
+  item(item: Json, bulk: Uint8Array<ArrayBuffer>): void;
   /** `reason` is null after success. */
   ended(reason: string | null): void;
 }
@@ -38,8 +38,8 @@ export class Calls {
     };
   }
 
-  called(id: number, item: Json): void {
-    this.#receivers.get(id)?.item(item);
+  called(id: number, item: Json, bulk: Uint8Array<ArrayBuffer>): void {
+    this.#receivers.get(id)?.item(item, bulk);
   }
 
   ended(id: number, reason: string | null): void {

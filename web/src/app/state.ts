@@ -151,6 +151,9 @@ export interface Actions {
   /** One of the six views along the axes, from 0. */
   readonly axisView: (index: number) => void;
   readonly toggleProjection: () => void;
+  /** Opens the dialog for saving. */
+  readonly openSave: () => void;
+  /** Saves the picture on the screen. */
   readonly screenshot: () => void;
   readonly copyLink: (withToken: boolean) => void;
   readonly togglePanel: () => void;

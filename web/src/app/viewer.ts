@@ -39,6 +39,7 @@ import { Together } from "./together.ts";
 export interface ViewerOptions {
   readonly canvas: HTMLCanvasElement;
   readonly openHelp: () => void;
+  readonly openSave: () => void;
   readonly readCenter: () => void;
   readonly onChange: (state: State) => void;
   /** Paints the marks into a picture to save. */
@@ -244,6 +245,25 @@ export class Viewer implements Actions {
     );
   };
 
+  openSave = (): void => {
+    this.#options.openSave();
+  };
+
+  /** Returns the link to the view. */
+  link(withToken: boolean): string {
+    return this.#address.linkTo(this.#viewSync.view, withToken);
+  }
+
+  /** Access token of the page; empty if it has none. */
+  get token(): string {
+    return this.#address.token;
+  }
+
+  /** Shows a message. */
+  tell(severity: Toast["severity"], text: string): void {
+    this.#toasts.show(severity, text);
+  }
+
   screenshot = (): void => {
     this.#screenshot.take();
   };
@@ -354,7 +374,7 @@ export class Viewer implements Actions {
         return;
       }
       case "called":
-        this.calls.called(message.id, message.item);
+        this.calls.called(message.id, message.item, message.bulk);
         return;
       case "callEnded":
         this.calls.ended(message.id, message.reason);

@@ -35,7 +35,7 @@ export const KEY_HELP: readonly (readonly [keys: readonly string[], does: string
   [["X"], "Laser pointer for others"],
   [["Ctrl+Z", "Ctrl+Shift+Z"], "Undo, redo a change of your view"],
   [["V"], "Read the value in the middle"],
-  [["S"], "Save a picture"],
+  [["S"], "Save a picture or film, copy a command or code"],
   [["L"], "Copy a link to this view"],
   [["?"], "This help"],
 ];
@@ -136,7 +136,7 @@ function command(actions: Actions, key: string, stepTime: (by: number) => void):
     t: actions.together.togglePanel,
     x: actions.together.toggleLaser,
     v: actions.readCenter,
-    s: actions.screenshot,
+    s: actions.openSave,
     l: () => {
       actions.copyLink(false);
     },

@@ -26,7 +26,8 @@ import {
   type AxisNumber,
 } from "../layout/space.ts";
 import { el, setText } from "../ui/dom.ts";
-import type { Camera, Vec3 } from "../view/schema.ts";
+import type { Place } from "../ui/save/sizes.ts";
+import type { Camera, Vec3, View } from "../view/schema.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import { cellBar, type CellBar } from "./cell-bar.ts";
 import { CrosshairLayer, PLANE_COLORS } from "./crosshair-layer.ts";
@@ -61,6 +62,20 @@ interface OpenPane {
   hasJoined: boolean;
 }
 
+/** A picture that is seen. */
+export interface ShownPane {
+  readonly name: string;
+  /** Its view; null for that of the page. */
+  readonly view: View | null;
+  readonly place: Place;
+}
+
+function shownPane(pane: Pane): ShownPane {
+  const label = pane.title.textContent;
+  const name = label === "" ? (pane.element.getAttribute("aria-label") ?? "") : label;
+  return { name, view: pane.view, place: pane.element.getBoundingClientRect() };
+}
+
 /** Name of the first picture among the panes. */
 const MAIN = "main";
 
@@ -92,6 +107,18 @@ export class Panes implements Component {
   get activeAxis(): AxisNumber {
     const { layouts } = this.#page;
     return layouts.layout === "planes" ? this.#activeAxis : layouts.axis;
+  }
+
+  /** Returns the pictures that are seen, with their places on the page; the first one has no view of its own. */
+  shown(): readonly ShownPane[] {
+    const ofMain: ShownPane = {
+      name: "First picture",
+      view: null,
+      place: this.#main.getBoundingClientRect(),
+    };
+    const others = [...this.#open.values()].filter(({ pane }) => pane.isOpen);
+    const all = [ofMain, ...others.map(({ pane }) => shownPane(pane))];
+    return all.filter(({ place }) => place.width > 0 && place.height > 0);
   }
 
   receive(message: Extract<FromWorker, { kind: "pane" }>): void {

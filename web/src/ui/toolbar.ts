@@ -6,7 +6,8 @@ import { togetherButtons } from "./together/tools.ts";
 
 export function toolbar(actions: Actions): Component {
   const projection = iconButton("box", "Orthographic projection", "O", actions.toggleProjection);
-  const save = iconButton("camera", "Save a picture", "S", actions.screenshot);
+  const save = iconButton("camera", "Save a picture or film", "S", actions.openSave);
+  save.setAttribute("aria-haspopup", "dialog");
   const panel = iconButton("panel", "Appearance panel", "P", actions.togglePanel);
   panel.setAttribute("aria-controls", "side");
   const together = togetherButtons(actions);

@@ -40,6 +40,7 @@ const PERMANENT_ERRORS: readonly number[] = [
 /** Priority tiers, numbered as in `array::Priority`. */
 const INTERACTIVE = { tier: 3, weight: 0 };
 const NORMAL = { tier: 2, weight: 0 };
+const BACKGROUND = { tier: 0, weight: 0 };
 
 type OperationPurpose =
   | { readonly kind: "join" }
@@ -166,7 +167,8 @@ export class Connection {
   /** Calls an operation; the page bounds the number of calls under way. */
   call({ id, name, parameters }: CallRequest): void {
     if (this.#hasEnded) return;
-    this.#request(name, encodeJson(parameters), INTERACTIVE, { kind: "call", id });
+    const isFile = name === "still" || name === "film";
+    this.#request(name, encodeJson(parameters), isFile ? BACKGROUND : INTERACTIVE, { kind: "call", id });
     this.#flush();
   }
 
@@ -330,7 +332,8 @@ export class Connection {
     // A description larger than the limit of a body arrives as bulk bytes.
     if (purpose?.kind === "describe") this.#describe(body.length > 0 ? body : bulk);
     if (purpose?.kind === "stats") this.#stats(purpose.id, body);
-    if (purpose?.kind === "call") this.#post({ kind: "called", id: purpose.id, item: decodeJson(body) });
+    if (purpose?.kind === "call")
+      this.#post({ kind: "called", id: purpose.id, item: decodeJson(body), bulk }, [bulk.buffer]);
     if (purpose?.kind === "servers") this.#post({ kind: "servers", servers: parseServers(body) });
     if (purpose?.kind === "pane") this.#panes.item(op, body, bulk);
     if (purpose?.kind !== "join") return;

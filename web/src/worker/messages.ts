@@ -45,7 +45,7 @@ export type ToWorker =
   | { readonly kind: "cancelCall"; readonly id: number };
 
 /** Operations that the page calls by name. */
-export type CalledOperation = "pick" | "measure";
+export type CalledOperation = "pick" | "measure" | "still" | "film";
 
 /** Message on a further picture. */
 export type PaneItem =
@@ -78,7 +78,12 @@ export type FromWorker =
   | { readonly kind: "values"; readonly values: ValuesNote }
   | { readonly kind: "servers"; readonly servers: readonly Server[] }
   | { readonly kind: "stats"; readonly id: number; readonly stats: Stats }
-  | { readonly kind: "called"; readonly id: number; readonly item: Json }
+  | {
+      readonly kind: "called";
+      readonly id: number;
+      readonly item: Json;
+      readonly bulk: Uint8Array<ArrayBuffer>;
+    }
   /** `reason` is null after success. */
   | { readonly kind: "callEnded"; readonly id: number; readonly reason: string | null }
   | { readonly kind: "statsFailed"; readonly id: number; readonly reason: string }

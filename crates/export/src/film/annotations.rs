@@ -9,7 +9,7 @@ use super::axis_notes::{axis_notes, calendar_of, is_map};
 use super::legend::legend;
 
 /// Returns the annotations for the picture of a finished view.
-pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Notes> {
+pub(crate) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Notes> {
     let (number, array, position) = view.place_in(dataset)?;
     let own = values_of(array);
     let colored = |map: &str, range| TransferFunction {

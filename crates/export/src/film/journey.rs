@@ -51,6 +51,17 @@ impl FromStr for TimeSteps {
 }
 
 impl TimeSteps {
+    /// Returns every `step`-th time step from `start` to before `stop`; by default from the first, and to the last.
+    ///
+    /// # Errors
+    /// `Invalid` for a step of 0.
+    pub fn between(start: Option<u64>, stop: Option<u64>, step: u64) -> Result<Self> {
+        if step == 0 {
+            return Err(Error::invalid("expected a distance of time steps from 1 on, found 0"));
+        }
+        Ok(Self { start, stop, step })
+    }
+
     /// Returns the number of steps, if both ends are given.
     pub(super) fn count(self) -> Option<u32> {
         let (start, stop) = (self.start.unwrap_or(0), self.stop?);
@@ -80,9 +91,27 @@ impl TimeSteps {
 pub enum Journey {
     /// Rotation about the point that it looks at, in degrees.
     Turn(f64),
-    /// Path through the cameras of a JSON file: a list of cameras as in a view, or of views.
+    /// Path through the cameras of a JSON file: a list of cameras as in a view, or of views, such as saved bookmarks.
     Through(PathBuf, CameraPath),
+    /// Path through the cameras of a list, as in a file.
+    Stops(Vec<Map<String, Value>>, CameraPath),
 }
+
+/// Camera of one picture of a journey, and the fields of the view that the journey has changed until then.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct JourneyPicture {
+    pub(super) camera: Camera,
+    pub(super) fields: Map<String, Value>,
+}
+
+/// Camera that a journey passes, with the other fields of its view, which change when it is reached.
+struct Stop {
+    camera: Camera,
+    fields: Map<String, Value>,
+}
+
+/// Fields of a view that a journey leaves as they are: its camera moves, and pictures do not depend on the others.
+const KEPT_FIELDS: [&str; 4] = ["v", "camera", "layout", "grid"];
 
 impl FromStr for Journey {
     type Err = Error;
@@ -105,8 +134,17 @@ impl FromStr for Journey {
 impl Journey {
     /// Returns the cameras of `pictures` pictures, beginning with `first`.
     pub(super) fn cameras(&self, first: &Camera, pictures: u32) -> Result<Vec<Camera>> {
+        Ok(self.pictures(first, pictures)?.into_iter().map(|picture| picture.camera).collect())
+    }
+
+    /// Returns the cameras of `pictures` pictures, beginning with `first`, and the fields of the view that change with
+    /// them.
+    pub(super) fn pictures(&self, first: &Camera, pictures: u32) -> Result<Vec<JourneyPicture>> {
         match self {
-            Self::Turn(degrees) => Ok(render::turn(first, *degrees, pictures)),
+            Self::Turn(degrees) => {
+                let cameras = render::turn(first, *degrees, pictures);
+                Ok(cameras.into_iter().map(|camera| JourneyPicture { camera, fields: Map::new() }).collect())
+            }
             Self::Through(path, shape) => {
                 let failed = |e: Error| {
                     e.context(format!(
@@ -114,15 +152,28 @@ impl Journey {
                         path.display()
                     ))
                 };
-                let cameras = cameras_of(path).map_err(failed)?;
-                render::through(&cameras, pictures, *shape).map_err(failed)
+                let stops = stops_of(path).map_err(failed)?;
+                through(&stops, pictures, *shape).map_err(failed)
             }
+            Self::Stops(list, shape) => through(&stops(list.clone())?, pictures, *shape),
         }
     }
 }
 
-/// Reads the cameras that a file lists.
-fn cameras_of(path: &Path) -> Result<Vec<Camera>> {
+/// Returns the pictures of a journey through stops.
+fn through(stops: &[Stop], pictures: u32, shape: CameraPath) -> Result<Vec<JourneyPicture>> {
+    let cameras: Vec<Camera> = stops.iter().map(|stop| stop.camera).collect();
+    let legs = stops.len().saturating_sub(1);
+    let last = pictures.max(2) as usize - 1;
+    let reached = |number: usize| stops.get(number * legs / last).map(|stop| stop.fields.clone());
+    let cameras = render::through(&cameras, pictures, shape)?.into_iter().enumerate();
+    Ok(cameras
+        .map(|(number, camera)| JourneyPicture { camera, fields: reached(number).unwrap_or_default() })
+        .collect())
+}
+
+/// Reads the stops that a file lists.
+fn stops_of(path: &Path) -> Result<Vec<Stop>> {
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(MAX_JOURNEY_BYTES + 1).read_to_end(&mut text)?;
     if text.len() as u64 > MAX_JOURNEY_BYTES {
@@ -130,17 +181,26 @@ fn cameras_of(path: &Path) -> Result<Vec<Camera>> {
             "expected at most {MAX_JOURNEY_BYTES} bytes of cameras, found more"
         )));
     }
-    let bad = |why: &dyn std::fmt::Display| {
-        Error::invalid(format!(
-            "expected a JSON list of cameras as in a view, or of views with cameras, found something else: {why}"
-        ))
+    stops(serde_json::from_slice(&text).map_err(|e| no_stops(&e))?)
+}
+
+/// Converts a list of cameras, or of views with cameras.
+fn stops(list: Vec<Map<String, Value>>) -> Result<Vec<Stop>> {
+    let stop = |mut entry: Map<String, Value>| {
+        let camera = entry.remove("camera");
+        let is_view = camera.is_some();
+        let value = camera.unwrap_or_else(|| Value::Object(entry.clone()));
+        let camera = serde_json::from_value(value).map_err(|e| no_stops(&e))?;
+        entry.retain(|name, value| is_view && !value.is_null() && !KEPT_FIELDS.contains(&name.as_str()));
+        Ok(Stop { camera, fields: entry })
     };
-    let list: Vec<Map<String, Value>> = serde_json::from_slice(&text).map_err(|e| bad(&e))?;
-    let camera = |mut entry: Map<String, Value>| {
-        let value = entry.remove("camera").unwrap_or(Value::Object(entry));
-        serde_json::from_value(value).map_err(|e| bad(&e))
-    };
-    list.into_iter().map(camera).collect()
+    list.into_iter().map(stop).collect()
+}
+
+fn no_stops(why: &dyn std::fmt::Display) -> Error {
+    Error::invalid(format!(
+        "expected a JSON list of cameras as in a view, or of views with cameras, found something else: {why}"
+    ))
 }
 
 #[cfg(test)]
@@ -188,11 +248,29 @@ mod tests {
         let camera = json!({"eye": [0.0, -4.0, 0.0], "target": [0.0, 0.0, 0.0], "up": [0.0, 0.0, 1.0],
             "projection": {"perspective": {"fov_y_rad": 0.5}}});
         std::fs::write(&path, json!([camera, {"v": 1, "camera": camera}]).to_string()).unwrap();
-        assert_eq!(cameras_of(&path).unwrap().len(), 2);
+        assert_eq!(stops_of(&path).unwrap().len(), 2);
         for bad in ["", "{}", "[1]", "[{}]", "[{\"camera\": 3}]"] {
             std::fs::write(&path, bad).unwrap();
-            assert!(cameras_of(&path).is_err(), "{bad}");
+            assert!(stops_of(&path).is_err(), "{bad}");
         }
-        cameras_of(&folder.path().join("absent.json")).unwrap_err();
+        assert!(stops_of(&folder.path().join("absent.json")).is_err());
+    }
+
+    #[test]
+    fn other_fields_of_a_view_change_when_its_camera_is_reached() {
+        let view = |x: f64, time: u64| {
+            let camera = json!({"eye": [x, -4.0, 0.0], "target": [0.0, 0.0, 0.0], "up": [0.0, 0.0, 1.0],
+                "projection": {"perspective": {"fov_y_rad": 0.5}}});
+            json!({"v": 1, "camera": camera, "time": time, "level": null, "layout": "image"})
+        };
+        let list = [view(0.0, 3), view(1.0, 5), view(2.0, 7)];
+        let list: Vec<Map<String, Value>> =
+            list.iter().map(|view| view.as_object().unwrap().clone()).collect();
+        let first = stops(list.clone()).unwrap()[0].camera;
+        let pictures = Journey::Stops(list, CameraPath::Straight).pictures(&first, 5).unwrap();
+        let times: Vec<&Value> = pictures.iter().map(|picture| &picture.fields["time"]).collect();
+        assert_eq!(times, [3, 3, 5, 5, 7]);
+        assert!(pictures.iter().all(|picture| picture.fields.len() == 1), "{pictures:?}");
+        assert!((pictures[4].camera.eye[0] - 2.0).abs() < 1e-9);
     }
 }

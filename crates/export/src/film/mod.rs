@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use array::{Dataset, Error, Result, Source};
-use render::{Camera, ImageSize, VolumeView, stereo};
+use render::{ImageSize, stereo};
 use serde_json::{Map, json};
 use session::{FidelityBadge, ValueSummary};
 use stream::compose::{self, Communicator};
@@ -24,13 +24,14 @@ use stream::{
 };
 use view::View;
 
-use self::annotations::annotations;
+pub(crate) use self::annotations::annotations;
 pub use self::journey::{Journey, TimeSteps};
-pub use self::sink::{FilmOptions, check_output, is_film};
+pub use self::sink::{FilmOptions, check_output, default_codec, is_film};
 use self::sink::{PictureFileKind, PictureSink, check_numbered, numbered_or_as_is, write};
 pub use self::slab_pictures::{SlabPictureRequest, check_slabs_output, draw_slabs, is_slabs, read_slabs};
 pub use crate::output::mp4::VideoCodec;
-use crate::picture::{PictureRequest, transfer_choice, view_of};
+use crate::picture::{PictureRequest, framed_view, transfer_choice};
+use crate::row_pictures::{SheetRequest, SheetStage, draw_png_file, png_texts};
 
 /// Maximum number of pictures of one command: a quarter of an hour at 25 per second.
 pub const MAX_PICTURES: u32 = 22_500;
@@ -54,6 +55,8 @@ pub struct PicturesRequest {
     pub film: FilmOptions,
     /// Whether the volume's box, a scale bar and a legend are drawn.
     pub is_annotated: bool,
+    /// Whether PNG files have no background: where nothing is drawn, they are transparent.
+    pub is_transparent: bool,
     /// Slabs beside each picture, and their file, with a placeholder for the number as for pictures.
     pub slabs: Option<(PathBuf, FilmSlabs)>,
 }
@@ -68,6 +71,7 @@ impl From<PictureRequest> for PicturesRequest {
             pictures: None,
             film: FilmOptions::default(),
             is_annotated: false,
+            is_transparent: false,
             slabs: None,
         }
     }
@@ -139,6 +143,16 @@ pub async fn draw(
         run_worker(Arc::new(Regridded::open(Arc::clone(source)).await?), resources, ranks.clone()).await?;
         return Ok(None);
     }
+    if request.is_transparent && kind != PictureFileKind::Png {
+        return Err(Error::invalid(
+            "a transparent background is for pictures in PNG files; films have a background, and EXR files never have one",
+        ));
+    }
+    let is_single = kind == PictureFileKind::Png && !request.is_several() && request.slabs.is_none();
+    if is_single && rank_group.is_none() && is_in_rows(size, &resources) {
+        return draw_in_rows(source, request, size, resources, output, progress).await.map(Some);
+    }
+    size.check()?;
     let source = Regridded::open(Arc::clone(source)).await?;
     let dataset = source.describe().await?;
     let views = views(request, size, &dataset, &source, kind)?;
@@ -148,7 +162,7 @@ pub async fn draw(
     }
     request.check_numbers_of(count, output)?;
     let (slabs_output, slabs) = request.slabs.clone().unzip();
-    let mut sink = PictureSink::open(output, kind, size, &request.film)?;
+    let mut sink = PictureSink::open(output, kind, size, &request.film, request.is_transparent)?;
     let choice = transfer_choice(&request.picture)?;
     // Annotations lie behind transparent parts of the volume.
     let pixels = if request.is_annotated || kind == PictureFileKind::Exr {
@@ -191,7 +205,8 @@ pub async fn draw(
                 (Some(notes), None) => render::annotate(&mut still.image, &notes)?,
                 (None, _) => {}
             }
-            sink.take(done, &still.image, still.view.background).map(|()| sink)
+            let texts = png_texts(&still.fidelity, &still.view);
+            sink.take(done, &still.image, still.view.background, &texts).map(|()| sink)
         };
         // The blocks of the next picture are fetched meanwhile.
         let taken = tokio::task::spawn_blocking(finish).await;
@@ -204,6 +219,40 @@ pub async fn draw(
     sink.finish()?;
     let (fidelity, view, values) = last.ok_or_else(|| Error::internal("expected a picture, found none"))?;
     Ok(Some(DrawnPictures { pictures: done, fidelity, view, values }))
+}
+
+/// Pixels from which on a picture is drawn in rows on the CPU: then the memory that it takes is bounded.
+const IN_ROWS_FROM_PIXELS: u64 = 4 << 20;
+
+/// Returns whether a single picture is drawn in rows. The pixels are the same; a graphics processor draws whole ones.
+fn is_in_rows(size: ImageSize, resources: &DrawResources) -> bool {
+    let least = if resources.painter().is_gpu() { ImageSize::MAX_PIXELS } else { IN_ROWS_FROM_PIXELS };
+    size.pixels() > least
+}
+
+/// Draws a single PNG file in rows.
+async fn draw_in_rows(
+    source: &Arc<dyn Source>,
+    request: &PicturesRequest,
+    size: ImageSize,
+    resources: DrawResources,
+    output: &Path,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<DrawnPictures> {
+    let sheet = SheetRequest {
+        is_annotated: request.is_annotated,
+        is_transparent: request.is_transparent,
+        ..SheetRequest::single(request.picture.clone(), size)
+    };
+    let of_blocks = |stage, done, total| {
+        if stage == SheetStage::Blocks {
+            progress(done, total);
+        }
+    };
+    let mut drawn = draw_png_file(source, &sheet, resources, output, of_blocks).await?;
+    let last = drawn.fidelity.pop().zip(drawn.views.pop());
+    let (fidelity, view) = last.ok_or_else(|| Error::internal("expected a picture, found none"))?;
+    Ok(DrawnPictures { pictures: 1, fidelity, view, values: drawn.values.pop().flatten() })
 }
 
 /// Combines the results of work that each process of a rank group did by itself. If one failed, only rank 0 gets an
@@ -238,19 +287,6 @@ fn step_of(number: usize, pictures: usize, steps: usize) -> usize {
     }
 }
 
-/// Zoom by which a flat picture is made smaller, so that its annotations lie beside it.
-const MARGIN: f64 = 0.8;
-
-/// Returns a camera that leaves room for annotations around a flat volume, which else fills the picture; `None` for others.
-fn with_margin(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Option<view::ViewCamera>> {
-    let (array, _, position) = view.place_in(dataset)?;
-    if !VolumeView::new(dataset, array, &position)?.is_flat() {
-        return Ok(None);
-    }
-    let Camera { eye, target, up, projection, .. } = camera_in(view, dataset, size)?.zoom(MARGIN);
-    Ok(Some(view::ViewCamera { eye, target, up, projection, other: Map::new() }))
-}
-
 /// Returns one view for each picture.
 fn views(
     request: &PicturesRequest,
@@ -260,10 +296,7 @@ fn views(
     kind: PictureFileKind,
 ) -> Result<Vec<View>> {
     // Each picture's time is set below; the camera frames the common box.
-    let mut base = view_of(&request.picture, size, dataset, drawn)?;
-    if request.is_annotated && base.camera.is_none() {
-        base.camera = with_margin(&base, size, dataset)?;
-    }
+    let base = framed_view(&request.picture, request.is_annotated, size, dataset, drawn)?;
     let is_of_all =
         kind.is_film() && request.journey.is_none() && request.picture.fields.get("time").is_none();
     let steps = match request.times.or(is_of_all.then(TimeSteps::default)) {
@@ -281,16 +314,21 @@ fn views(
     if count == 0 || count > MAX_PICTURES {
         return Err(Error::invalid(format!("expected 1 to {MAX_PICTURES} pictures, found {count}")));
     }
-    let cameras = match &request.journey {
+    let journey = match &request.journey {
         None => Vec::new(),
-        Some(journey) => journey.cameras(&camera_in(&base, dataset, size)?, count)?,
+        Some(journey) => journey.pictures(&camera_in(&base, dataset, size)?, count)?,
     };
     (0..count as usize)
         .map(|number| {
             let mut fields = Map::new();
             fields.insert("time".into(), steps[step_of(number, count as usize, steps.len())].into());
-            if let Some(camera) = cameras.get(number) {
-                fields.insert("camera".into(), json!(camera));
+            if let Some(picture) = journey.get(number) {
+                let is_asked = |name: &str| {
+                    request.picture.fields.get(name).is_some() || (name == "time" && request.times.is_some())
+                };
+                let own = picture.fields.iter().filter(|(name, _)| !is_asked(name));
+                fields.extend(own.map(|(name, value)| (name.clone(), value.clone())));
+                fields.insert("camera".into(), json!(picture.camera));
             }
             base.merged(&fields)
         })

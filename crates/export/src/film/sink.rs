@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use array::{Error, ErrorKind, Result};
-use render::{Background, Image, ImageSize};
+use render::{Background, Image, ImageSize, PngText};
 use rustix::fs::{Access, access};
 use stream::{Av1, FilmQuality, H264, check_film};
 
 use crate::output::AtomicOutput;
 use crate::output::mp4::{DecoderSetup, Mp4, VideoCodec};
+use crate::output::webm::WebM;
 
 /// Options of a film.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,8 @@ pub(super) enum PictureFileKind {
     Exr,
     /// A film.
     Mp4,
+    /// A film of AV1.
+    WebM,
 }
 
 impl PictureFileKind {
@@ -46,26 +49,23 @@ impl PictureFileKind {
             "png" => Ok(Self::Png),
             "exr" => Ok(Self::Exr),
             "mp4" => Ok(Self::Mp4),
-            "webm" => Err(Error::invalid(format!(
-                "WebM files are not written; name the film .mp4 and add `--codec av1` for AV1: `{}`",
-                path.display()
-            ))),
+            "webm" => Ok(Self::WebM),
             _ => Err(Error::invalid(format!(
-                "expected an output that ends in .png or .exr (pictures) or .mp4 (films), found `{}`",
+                "expected an output that ends in .png or .exr (pictures), or .mp4 or .webm (films), found `{}`",
                 path.display()
             ))),
         }
     }
 
     pub(super) fn is_film(self) -> bool {
-        self == Self::Mp4
+        matches!(self, Self::Mp4 | Self::WebM)
     }
 
     /// Encodes one picture.
-    fn encode(self, image: &Image, background: [u8; 3]) -> Result<Vec<u8>> {
+    fn encode(self, image: &Image, background: Background, texts: &[PngText]) -> Result<Vec<u8>> {
         match self {
             Self::Exr => image.to_exr(),
-            _ => image.to_png(Background::Color(background.map(|c| f32::from(c) / 255.0))),
+            _ => image.to_png_with(background, texts),
         }
     }
 }
@@ -84,10 +84,29 @@ pub fn is_film(path: &Path) -> Result<bool> {
 /// # Errors
 /// `Invalid`, `NotFound` and `Denied`, with valid forms.
 pub fn check_output(path: &Path, size: ImageSize, film: &FilmOptions) -> Result<()> {
-    if PictureFileKind::of(path)?.is_film() {
+    let kind = PictureFileKind::of(path)?;
+    if kind.is_film() {
         check_film(size, film.pictures_per_sec)?;
     }
+    check_codec(kind, film.codec)?;
     check_folder(path)
+}
+
+/// Returns the codec of films of this name, unless another one is requested.
+#[must_use]
+pub fn default_codec(path: &Path) -> VideoCodec {
+    match PictureFileKind::of(path) {
+        Ok(PictureFileKind::WebM) => VideoCodec::Av1,
+        _ => VideoCodec::default(),
+    }
+}
+
+/// Checks that a file can have a codec.
+fn check_codec(kind: PictureFileKind, codec: VideoCodec) -> Result<()> {
+    if kind == PictureFileKind::WebM && codec != VideoCodec::Av1 {
+        return Err(Error::invalid("WebM films are AV1; add `--codec av1`, or name the film .mp4"));
+    }
+    Ok(())
 }
 
 /// Checks that a file can be created in the folder of the output.
@@ -124,9 +143,10 @@ pub(super) fn check_folder(path: &Path) -> Result<()> {
 
 /// Output of pictures.
 pub(super) enum PictureSink {
-    Files { output: PathBuf, kind: PictureFileKind },
+    Files { output: PathBuf, kind: PictureFileKind, is_transparent: bool },
     H264 { file: Box<Mp4>, encoder: Box<H264> },
     Av1 { file: Box<Mp4>, encoder: Box<Av1> },
+    WebM { file: Box<WebM>, encoder: Box<Av1> },
 }
 
 impl PictureSink {
@@ -135,11 +155,18 @@ impl PictureSink {
         kind: PictureFileKind,
         size: ImageSize,
         film: &FilmOptions,
+        is_transparent: bool,
     ) -> Result<Self> {
         if !kind.is_film() {
-            return Ok(Self::Files { output: output.to_owned(), kind });
+            return Ok(Self::Files { output: output.to_owned(), kind, is_transparent });
         }
         let FilmOptions { pictures_per_sec: rate, quality, codec } = *film;
+        check_codec(kind, codec)?;
+        if kind == PictureFileKind::WebM {
+            let encoder = Box::new(Av1::new(size, rate, quality)?);
+            let file = WebM::create(output, (size.width, size.height), rate, &encoder.configuration())?;
+            return Ok(Self::WebM { file: Box::new(file), encoder });
+        }
         let create = || Mp4::create(output, (size.width, size.height), rate, codec).map(Box::new);
         match codec {
             VideoCodec::H264 => {
@@ -153,13 +180,27 @@ impl PictureSink {
         }
     }
 
-    pub(super) fn take(&mut self, number: u32, image: &Image, background: [u8; 3]) -> Result<()> {
+    /// Writes the next picture; `texts` are those of a PNG file.
+    pub(super) fn take(
+        &mut self,
+        number: u32,
+        image: &Image,
+        background: [u8; 3],
+        texts: &[PngText],
+    ) -> Result<()> {
         match self {
-            Self::Files { output, kind } => {
-                write(&numbered_or_as_is(output, number), &kind.encode(image, background)?)
+            Self::Files { output, kind, is_transparent } => {
+                let background = match is_transparent {
+                    true => Background::Transparent,
+                    false => Background::Color(background.map(|c| f32::from(c) / 255.0)),
+                };
+                write(&numbered_or_as_is(output, number), &kind.encode(image, background, texts)?)
             }
             Self::H264 { file, encoder } => file.add(&encoder.encode(image, background)?),
             Self::Av1 { file, encoder } => {
+                encoder.encode(image, background)?.iter().try_for_each(|sample| file.add(sample))
+            }
+            Self::WebM { file, encoder } => {
                 encoder.encode(image, background)?.iter().try_for_each(|sample| file.add(sample))
             }
         }
@@ -169,6 +210,10 @@ impl PictureSink {
         match self {
             Self::Files { .. } => Ok(()),
             Self::H264 { file, encoder } => file.finish(encoder.sets().map(DecoderSetup::H264)),
+            Self::WebM { mut file, mut encoder } => {
+                encoder.finish()?.iter().try_for_each(|sample| file.add(sample))?;
+                file.finish()
+            }
             Self::Av1 { mut file, mut encoder } => {
                 encoder.finish()?.iter().try_for_each(|sample| file.add(sample))?;
                 file.finish(Some(DecoderSetup::Av1(&encoder.configuration())))
@@ -224,8 +269,8 @@ mod tests {
         };
         std::fs::create_dir(folder.path().join("there.png")).unwrap();
         for (name, width, rate, kind, says) in [
-            ("x.gif", 64, 25.0, ErrorKind::Invalid, ".mp4 (films)"),
-            ("x.WebM", 64, 25.0, ErrorKind::Invalid, ".mp4 and add `--codec av1`"),
+            ("x.gif", 64, 25.0, ErrorKind::Invalid, ".mp4 or .webm (films)"),
+            ("x.WebM", 64, 25.0, ErrorKind::Invalid, "add `--codec av1`"),
             ("x.mp4", 63, 25.0, ErrorKind::Invalid, "even sizes"),
             ("x.mp4", 64, 0.0, ErrorKind::Invalid, "pictures a second"),
             ("there.png", 64, 25.0, ErrorKind::Invalid, "choose another name"),

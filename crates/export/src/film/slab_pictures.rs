@@ -89,10 +89,10 @@ pub fn draw_slabs(
         check_several(count, request.pictures, "move")?;
     }
     check_numbered(output, count, PICTURES_SUCH_AS)?;
-    let mut sink = PictureSink::open(output, kind, size, &request.film)?;
+    let mut sink = PictureSink::open(output, kind, size, &request.film, false)?;
     for (number, camera) in (0..count).zip(&cameras) {
         progress(number.into(), count.into());
-        sink.take(number, &slabs.draw(camera, size)?, view.background)?;
+        sink.take(number, &slabs.draw(camera, size)?, view.background, &[])?;
     }
     sink.finish()?;
     Ok(count)

@@ -10,6 +10,7 @@ pub(crate) mod hdf5;
 pub(crate) mod mp4;
 pub(crate) mod netcdf;
 pub(crate) mod npy;
+pub(crate) mod webm;
 pub mod zarr;
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};

@@ -6,6 +6,7 @@
 //! skipping and of threads, so the same request over the same blocks gives the same bits on the same
 //! instruction set.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,7 +16,7 @@ use rayon::prelude::*;
 
 use crate::blocks::snapshot::{Snapshot, each_blocks};
 use crate::blocks::voxel::Voxel;
-use crate::cpu::caster::Caster;
+use crate::cpu::caster::{Caster, TILE};
 use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::LEAPT;
 use crate::cpu::extreme::ProjectExtremes;
@@ -27,7 +28,7 @@ use crate::cpu::slab_layers::{DepositLayers, SlabLayers, SlabTile};
 use crate::cpu::slices::{IntersectSlices, colors_of};
 use crate::scene::fidelity::{Fidelity, ShownSamples};
 use crate::simd::{Instructions, LANES, Simd, SimdJob};
-use crate::{Cancel, DrawnPart, Image, ImagePart, PartialImage, Rect, SampleTally, Scene};
+use crate::{Cancel, DrawnPart, Image, ImagePart, ImageSize, PartialImage, Rect, SampleTally, Scene};
 
 /// Picture and its fidelity.
 #[derive(Clone, Debug)]
@@ -59,6 +60,7 @@ pub fn cast_with(
     instructions: Instructions,
 ) -> Result<RenderedImage> {
     scene.check()?;
+    scene.size.check()?;
     let drawn = blocks.cast(scene, &ImagePart::whole(scene), cancel, instructions)?;
     let fidelity = drawn.tally.fidelity(scene)?;
     Ok(RenderedImage { image: Image { size: scene.size, rgba: drawn.image.finished(scene).rgba }, fidelity })
@@ -71,6 +73,7 @@ pub fn cast_with(
 /// The errors of [`cast`].
 pub fn cast_part(scene: &Scene, part: &ImagePart, blocks: &Snapshot, cancel: &Cancel) -> Result<DrawnPart> {
     scene.check()?;
+    scene.size.check()?;
     if !scene.wires.is_empty() || !scene.geometry.is_empty() {
         return Err(Error::unsupported(
             "expected a scene without geometry or boxes as lines for one of several casters",
@@ -83,6 +86,40 @@ pub fn cast_part(scene: &Scene, part: &ImagePart, blocks: &Snapshot, cancel: &Ca
     }
     let rect = part.rect.intersection(&Rect::whole(scene.size));
     blocks.cast(scene, &ImagePart { rect, ..*part }, cancel, Instructions::best())
+}
+
+/// Rows of a picture, with the counts for its fidelity.
+#[derive(Clone, Debug)]
+pub struct DrawnRows {
+    /// Pixels of all columns of these rows.
+    pub image: Image,
+    /// Counts, which are added to those of the other rows.
+    pub tally: SampleTally,
+}
+
+/// Number of rows by which [`cast_rows`] must begin for pictures that do not depend on the division into rows.
+pub const ROW_UNIT: u32 = TILE;
+
+/// Draws `rows` of a scene as [`cast`] draws all of them, for pictures that are too large to be held as a whole. The
+/// pixels are the same, bit for bit, if each part begins at a multiple of [`ROW_UNIT`].
+///
+/// # Errors
+/// The errors of [`cast`]; `Invalid` for rows that are not in the picture, or too many of them.
+pub fn cast_rows(scene: &Scene, rows: Range<u32>, blocks: &Snapshot, cancel: &Cancel) -> Result<DrawnRows> {
+    scene.check()?;
+    let size = ImageSize { width: scene.size.width, height: rows.end.saturating_sub(rows.start) };
+    size.check()?;
+    if rows.end > scene.size.height {
+        return Err(Error::invalid(format!(
+            "expected rows of a picture with {} rows, found {rows:?}",
+            scene.size.height
+        )));
+    }
+    let rect = Rect { left: 0, top: rows.start, width: size.width, height: size.height };
+    let part = ImagePart { rect, ..ImagePart::whole(scene) };
+    let drawn = blocks.cast(scene, &part, cancel, Instructions::best())?;
+    let image = Image { size, rgba: drawn.image.finished(scene).rgba };
+    Ok(DrawnRows { image, tally: drawn.tally })
 }
 
 impl Snapshot {

@@ -21,7 +21,7 @@ use crate::simd::Instructions;
 use crate::{ImagePart, Rect, Scene};
 
 /// Pixels along a side of a tile.
-const TILE: u32 = 32;
+pub(crate) const TILE: u32 = 32;
 
 /// Everything that is drawn along the rays of one picture.
 pub(crate) struct Caster<'a, T> {
@@ -54,7 +54,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let (surfaces, slices) = (Isosurfaces::prepare(&context), Slices::prepare(scene));
         let has_solids = slices.is_some() || !surfaces.is_empty();
         Ok(Self {
-            fragments: fragments_of(scene, &context.lens),
+            fragments: fragments_of(scene, &context.lens, &part.rect),
             extreme: Extreme::new(scene, blocks, &context.tables.by_stride[0]),
             depth_bounds: DepthBounds::new(&context, has_solids),
             slab_borders: None,
@@ -114,9 +114,10 @@ impl<'a, T: Voxel> Caster<'a, T> {
     }
 }
 
-/// Returns the fragments of all that is not part of the volume.
-pub(crate) fn fragments_of(scene: &Scene, lens: &Lens) -> Option<Fragments> {
-    let mut fragments = crate::geometry::fragments_of_geometry(scene, lens);
-    fragments.append(&mut fragments_of_boxes(scene, lens));
-    Fragments::new(fragments, scene.size)
+/// Returns the fragments of all that is not part of the volume, in the rows of `rect`.
+pub(crate) fn fragments_of(scene: &Scene, lens: &Lens, rect: &Rect) -> Option<Fragments> {
+    let rows = rect.top..rect.top + rect.height;
+    let mut fragments = crate::geometry::fragments_of_geometry(scene, lens, &rows);
+    fragments.append(&mut fragments_of_boxes(scene, lens, &rows));
+    Fragments::new(fragments, scene.size, rows)
 }

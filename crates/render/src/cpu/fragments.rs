@@ -3,6 +3,8 @@
 //! The caster blends fragments with the colors of each ray in depth order, so that content in front of a fragment dims
 //! it, and opaque fragments hide what is behind them.
 
+use std::ops::Range;
+
 use glam::Vec4;
 
 use crate::ImageSize;
@@ -32,19 +34,24 @@ impl Fragment {
     }
 }
 
-/// Fragments of a picture.
+/// Fragments of some rows of a picture.
 #[derive(Debug)]
 pub(crate) struct Fragments {
-    size: ImageSize,
+    /// Width of the picture, pixels.
+    width: u32,
+    rows: Range<u32>,
     /// Fragments by pixel, the nearest first.
     fragments: Vec<Fragment>,
-    /// Index of each pixel's first fragment, followed by the number of fragments.
+    /// Index of the first fragment of each pixel of the rows, followed by the number of fragments.
     starts: Vec<u32>,
 }
 
 impl Fragments {
-    /// Sorts the fragments of an image of a size; `None` if there are none.
-    pub(crate) fn new(mut fragments: Vec<Fragment>, size: ImageSize) -> Option<Self> {
+    /// Sorts the fragments of some rows of an image of a size; `None` if there are none.
+    pub(crate) fn new(mut fragments: Vec<Fragment>, size: ImageSize, rows: Range<u32>) -> Option<Self> {
+        let first_pixel = |row: u32| u32::try_from(u64::from(row) * u64::from(size.width)).ok();
+        let (first, end) = (first_pixel(rows.start)?, first_pixel(rows.end)?);
+        fragments.retain(|fragment| (first..end).contains(&fragment.pixel));
         if fragments.is_empty() {
             return None;
         }
@@ -53,33 +60,35 @@ impl Fragments {
             fragments.sort_by(order);
         }
         let (mut starts, mut next) = (Vec::new(), 0);
-        let pixels = u32::try_from(u64::from(size.width) * u64::from(size.height)).ok()?;
-        for pixel in 0..=pixels {
+        for pixel in first..=end {
             while fragments.get(next).is_some_and(|fragment| fragment.pixel < pixel) {
                 next += 1;
             }
             starts.push(u32::try_from(next).ok()?);
         }
-        Some(Self { size, fragments, starts })
+        Some(Self { width: size.width, rows, fragments, starts })
     }
 
-    /// Returns the fragments of a pixel, the nearest first; none outside the image.
+    /// Returns the index of a pixel among those of the rows.
+    fn index(&self, column: u32, row: u32) -> usize {
+        (row - self.rows.start) as usize * self.width as usize + column as usize
+    }
+
+    /// Returns the fragments of a pixel, the nearest first; none outside the rows.
     fn of(&self, [column, row]: [u32; 2]) -> &[Fragment] {
-        let ImageSize { width, height } = self.size;
-        if column >= width || row >= height {
+        if column >= self.width || !self.rows.contains(&row) {
             return &[];
         }
-        let pixel = row as usize * width as usize + column as usize;
+        let pixel = self.index(column, row);
         let [from, to] = [pixel, pixel + 1].map(|at| self.starts.get(at).map_or(0, |&start| start as usize));
         self.fragments.get(from..to).unwrap_or_default()
     }
 
     /// True if a ray of a packet meets a fragment.
     pub(crate) fn touch(&self, [left, top]: [u32; 2]) -> bool {
-        let ImageSize { width, height } = self.size;
-        let right = (left + PACKET_SIDE).min(width);
-        (top..(top + PACKET_SIDE).min(height)).any(|row| {
-            let start = |column: u32| self.starts[row as usize * width as usize + column as usize];
+        let right = (left + PACKET_SIDE).min(self.width);
+        (top..(top + PACKET_SIDE).min(self.rows.end)).any(|row| {
+            let start = |column: u32| self.starts[self.index(column, row)];
             left < right && start(left) < start(right)
         })
     }

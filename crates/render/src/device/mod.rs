@@ -254,6 +254,7 @@ pub struct PreparedLight {
 /// another array, or with slices that are oblique or not interpolated.
 pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
     scene.check()?;
+    scene.size.check()?;
     if !scene.wires.is_empty() || !scene.geometry.is_empty() {
         return Err(Error::unsupported("expected a scene without geometry or boxes as lines"));
     }

@@ -19,6 +19,8 @@ mod shape;
 mod tests;
 mod texts;
 
+use std::ops::Range;
+
 use glam::DVec3;
 use rayon::prelude::*;
 
@@ -47,8 +49,9 @@ pub(crate) struct GeometryPicture<'a> {
     pub(crate) near: f64,
 }
 
-/// Returns the fragments of the geometry of a scene, sorted by pixel and depth except for texts.
-pub(crate) fn fragments_of_geometry(scene: &Scene, lens: &Lens) -> Vec<Fragment> {
+/// Returns the fragments of the geometry of a scene in some rows of the picture, and a few of others; sorted by pixel and depth
+/// except for texts.
+pub(crate) fn fragments_of_geometry(scene: &Scene, lens: &Lens, rows: &Range<u32>) -> Vec<Fragment> {
     let picture = GeometryPicture {
         geometry: &scene.geometry,
         size: scene.size,
@@ -56,10 +59,10 @@ pub(crate) fn fragments_of_geometry(scene: &Scene, lens: &Lens) -> Vec<Fragment>
         light: scene.light,
         near: NEAR_SHARE * DVec3::from(scene.camera.eye).distance(scene.camera.target.into()),
     };
-    fragments_of(&picture, lens)
+    fragments_of(&picture, lens, rows)
 }
 
-fn fragments_of(picture: &GeometryPicture<'_>, lens: &Lens) -> Vec<Fragment> {
+fn fragments_of(picture: &GeometryPicture<'_>, lens: &Lens, rows: &Range<u32>) -> Vec<Fragment> {
     if picture.geometry.is_empty() {
         return Vec::new();
     }
@@ -67,7 +70,8 @@ fn fragments_of(picture: &GeometryPicture<'_>, lens: &Lens) -> Vec<Fragment> {
     let layers: Vec<ProjectedLayer<'_>> =
         shown.map(|layer| ProjectedLayer::new(layer, picture, lens)).collect();
     let bins: Vec<BandBins> = layers.iter().map(|layer| layer.bins(picture.size)).collect();
-    let bands: Vec<Vec<Fragment>> = (0..picture.size.height.div_ceil(BAND_ROWS))
+    let bands: Vec<Vec<Fragment>> = (rows.start / BAND_ROWS
+        ..rows.end.min(picture.size.height).div_ceil(BAND_ROWS))
         .into_par_iter()
         .map(|band| fragments_of_band(picture, lens, &layers, &bins, band))
         .collect();

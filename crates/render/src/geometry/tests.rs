@@ -34,7 +34,7 @@ fn drawn(layers: Vec<GeometryLayer>, camera: &Camera, clip: Option<Bounds>) -> (
     let near = NEAR_SHARE * DVec3::from(camera.eye).distance(camera.target.into());
     let light = LightShares::default();
     let picture = GeometryPicture { geometry: &geometry, size: SIZE, clip, light, near };
-    (fragments_of(&picture, &lens), lens)
+    (fragments_of(&picture, &lens, &(0..picture.size.height)), lens)
 }
 
 /// Depth at which the ray of a sample meets the nearest triangle.
@@ -166,7 +166,7 @@ fn surfaces_are_drawn_where_they_cross_the_plane_of_a_picture() {
         light: LightShares::default(),
         near: 0.0,
     };
-    let fragments = fragments_of(&picture, &lens);
+    let fragments = fragments_of(&picture, &lens, &(0..picture.size.height));
     let pixels: f64 = fragments.iter().map(|fragment| f64::from(fragment.alpha) / 255.0).sum();
     let per_world = f64::from(SIZE.height) / 2.0 / lens.half[1];
     let around = (1.0 + 2.0 * (0.5f64 * 0.5 + 1.0).sqrt()) * per_world;

@@ -5,6 +5,7 @@
 pub(crate) mod annotate;
 pub(crate) mod image_size;
 pub(crate) mod over;
+pub(crate) mod png_rows;
 pub(crate) mod raster;
 pub(crate) mod rect;
 
@@ -13,6 +14,7 @@ use exr::prelude::{Vec2, WritableImage};
 use glam::Vec4;
 use serde::{Deserialize, Serialize};
 
+use self::png_rows::PngText;
 use crate::ImageSize;
 
 /// Background behind the volume.
@@ -66,16 +68,38 @@ impl Image {
         self.rgba.iter().flat_map(straight).collect()
     }
 
+    /// Returns the 8-bit pixels of a file: RGB over a background color, or RGBA without background.
+    #[must_use]
+    pub fn to_bytes(&self, background: Background) -> Vec<u8> {
+        match background {
+            Background::Color(color) => self.to_rgb8(color),
+            Background::Transparent => self.to_rgba8(),
+        }
+    }
+
     /// Encodes a lossless PNG: RGB over a background color, or RGBA without background. The same image gives
     /// the same bytes.
     ///
     /// # Errors
     /// `Internal` if encoding fails.
     pub fn to_png(&self, background: Background) -> Result<Vec<u8>> {
-        match background {
-            Background::Color(color) => png_of(self.size, &self.to_rgb8(color), png::ColorType::Rgb),
-            Background::Transparent => png_of(self.size, &self.to_rgba8(), png::ColorType::Rgba),
+        self.to_png_with(background, &[])
+    }
+
+    /// Encodes a PNG as [`Image::to_png`] does, with texts.
+    ///
+    /// # Errors
+    /// `Internal` if encoding fails.
+    pub fn to_png_with(&self, background: Background, texts: &[PngText]) -> Result<Vec<u8>> {
+        let mut file = Vec::new();
+        let mut encoder = png_rows::encoder(&mut file, self.size, background);
+        for PngText { keyword, text } in texts {
+            encoder.add_itxt_chunk((*keyword).to_owned(), text.clone()).map_err(png_rows::failed)?;
         }
+        let mut writer = encoder.write_header().map_err(png_rows::failed)?;
+        writer.write_image_data(&self.to_bytes(background)).map_err(png_rows::failed)?;
+        writer.finish().map_err(png_rows::failed)?;
+        Ok(file)
     }
 
     /// Encodes an OpenEXR picture in single precision: RGBA without background, premultiplied, in linear
@@ -104,23 +128,6 @@ impl Image {
 /// Decodes an sRGB component to linear light, as IEC 61966-2-1 defines.
 fn linear_from_srgb(encoded: f32) -> f32 {
     if encoded <= 0.040_45 { encoded / 12.92 } else { ((encoded + 0.055) / 1.055).powf(2.4) }
-}
-
-fn png_of(size: ImageSize, bytes: &[u8], kind: png::ColorType) -> Result<Vec<u8>> {
-    let mut file = Vec::new();
-    let mut encoder = png::Encoder::new(&mut file, size.width, size.height);
-    encoder.set_color(kind);
-    encoder.set_depth(png::BitDepth::Eight);
-    encoder.set_compression(png::Compression::Fast);
-    encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
-    encoder
-        .write_header()
-        .and_then(|mut writer| {
-            writer.write_image_data(bytes)?;
-            writer.finish()
-        })
-        .map_err(|e| Error::internal(format!("expected to encode a PNG: {e}")))?;
-    Ok(file)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to a byte")]

@@ -1,5 +1,7 @@
 //! Antialiased lines one pixel wide: the pixels that they cover, with their coverage (Wu 1991).
 
+use std::ops::Range;
+
 use glam::DVec2;
 
 use crate::ImageSize;
@@ -7,16 +9,28 @@ use crate::ImageSize;
 /// Calls `dot` for the pixels of a line from `a` to `b` (columns and rows, whole at a pixel's middle) that
 /// may lie in an image of `size`: column, row, coverage, and the share of the distance from `a` to `b`.
 /// Pixels just beside the image are included.
+pub(crate) fn line(a: DVec2, b: DVec2, size: ImageSize, dot: impl FnMut(i64, i64, f32, f64)) {
+    line_in_rows(a, b, size, 0..i64::from(size.height), dot);
+}
+
+/// Calls `dot` as [`line`] does, at least for the pixels in `rows`.
 #[expect(clippy::cast_possible_truncation, reason = "within the image")]
-pub(crate) fn line(a: DVec2, b: DVec2, size: ImageSize, mut dot: impl FnMut(i64, i64, f32, f64)) {
+pub(crate) fn line_in_rows(
+    a: DVec2,
+    b: DVec2,
+    size: ImageSize,
+    rows: Range<i64>,
+    mut dot: impl FnMut(i64, i64, f32, f64),
+) {
     let Some((from, to)) = within(a, b, DVec2::new(size.width.into(), size.height.into())) else { return };
     let along = b - a;
     let is_steep = along.y.abs() > along.x.abs();
     let main = |v: DVec2| if is_steep { v.y } else { v.x };
     // Rounding may give any position for ends that are very far away.
     let farthest = main(DVec2::new(size.width.into(), size.height.into())) + MARGIN;
-    let first = main(from).min(main(to)).max(-MARGIN).floor() as i64;
-    let last = main(from).max(main(to)).min(farthest).ceil() as i64;
+    let (low, high) = places_in_rows(a, along, is_steep, &rows);
+    let first = main(from).min(main(to)).max(-MARGIN).max(low).floor() as i64;
+    let last = main(from).max(main(to)).min(farthest).min(high).ceil() as i64;
     let shares =
         [from, to].map(|end| if main(along) == 0.0 { 0.0 } else { (main(end) - main(a)) / main(along) });
     let (least, most) = (shares[0].min(shares[1]), shares[0].max(shares[1]));
@@ -33,6 +47,28 @@ pub(crate) fn line(a: DVec2, b: DVec2, size: ImageSize, mut dot: impl FnMut(i64,
             dot(x, y, covered, share);
         }
     }
+}
+
+/// Returns the range of columns, or of rows of a steep line, at which a line crosses some rows.
+fn places_in_rows(a: DVec2, along: DVec2, is_steep: bool, rows: &Range<i64>) -> (f64, f64) {
+    let (top, bottom) = (rows.start as f64 - MARGIN, rows.end as f64 + MARGIN);
+    if is_steep {
+        return (top, bottom);
+    }
+    if along.y == 0.0 {
+        return if (top..=bottom).contains(&a.y) {
+            (f64::NEG_INFINITY, f64::INFINITY)
+        } else {
+            (f64::INFINITY, f64::NEG_INFINITY)
+        };
+    }
+    let column = |row: f64| a.x + (row - a.y) * (along.x / along.y);
+    let (one, other) = (column(top), column(bottom));
+    // Rounding may give anything for ends that are very far away.
+    if one.is_nan() || other.is_nan() {
+        return (f64::NEG_INFINITY, f64::INFINITY);
+    }
+    (one.min(other), one.max(other))
 }
 
 /// Margin around the image within which lines are drawn, pixels.

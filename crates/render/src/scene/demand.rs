@@ -90,7 +90,7 @@ pub fn demand_of(
     forced: Option<u8>,
     max_bytes: usize,
 ) -> Result<Demand> {
-    size.check()?;
+    size.check_sides()?;
     let finder = BlockFinder::new(view, cameras, size, portion)?;
     let first =
         forced.map_or_else(|| Ok(finder.sufficient_level_index()), |number| view.level_index_of(number))?;

@@ -74,7 +74,7 @@ impl Scene {
     /// # Errors
     /// `Invalid`, with a message that names the cause.
     pub fn check(&self) -> Result<()> {
-        self.size.check()?;
+        self.size.check_sides()?;
         self.camera.check()?;
         self.transfer.check()?;
         Isosurface::check_of(&self.surfaces, &self.view)?;

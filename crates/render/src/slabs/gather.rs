@@ -53,6 +53,7 @@ fn cast_with_instructions(
     let step = scene.quality.step * if request.reduction > 1 { COARSER } else { 1.0 };
     let scene = Scene { camera, size, quality: Quality { step, ..scene.quality }, ..scene.clone() };
     scene.check()?;
+    scene.size.check()?;
     let smaller = |side: u32| side.div_ceil(SMALLER);
     let size = ImageSize { width: smaller(size.width), height: smaller(size.height) };
     let (small, thin) = (Scene { size, ..scene.clone() }, SlabRequest { count: THIN, behind: 0, ..*request });

@@ -1,12 +1,13 @@
 //! Input of pictures: the blocks of a volume, those of the volume that gives its colors if that is another
 //! one, and those of layers.
 
+use std::ops::Range;
 use std::sync::{Arc, RwLockReadGuard};
 
 use array::{Error, ErrorKind, Result};
 use compose::{Balance, Communicator, Composed, KdTree, Schedule};
 use gpu::MissingBlocks;
-use render::{Cancel, Demand, Pick, RenderedImage, Scene, SlabRequest, Slabs, Snapshot, stereo};
+use render::{Cancel, Demand, DrawnRows, Pick, RenderedImage, Scene, SlabRequest, Slabs, Snapshot, stereo};
 
 use crate::loading::volume::Volume;
 use crate::painter::Painter;
@@ -49,6 +50,25 @@ impl Drawable {
         let Some(parallax) = parallax else { return cast(scene) };
         let [left, right] = stereo::scenes(scene, parallax)?;
         stereo::beside([cast(&left)?, cast(&right)?], scene.size)
+    }
+
+    /// Draws rows of a picture, or of both pictures of a stereo pair, on the CPU. Blocks the thread.
+    ///
+    /// # Errors
+    /// Those of [`render::cast_rows`] and [`stereo::scenes`].
+    pub(crate) fn cast_rows(
+        &self,
+        painter: &Painter,
+        scene: &Scene,
+        parallax: Option<f64>,
+        rows: Range<u32>,
+        cancel: &Cancel,
+    ) -> Result<DrawnRows> {
+        let picture = self.picture();
+        let cast = |scene: &Scene| painter.cast_rows(scene, rows.clone(), &picture.blocks, cancel);
+        let Some(parallax) = parallax else { return cast(scene) };
+        let [left, right] = stereo::scenes(scene, parallax)?;
+        stereo::beside_rows([cast(&left)?, cast(&right)?], scene.size.width)
     }
 
     /// Casts slabs. Blocks the thread.

@@ -26,6 +26,7 @@ pub(crate) mod series;
 pub(crate) mod subject;
 
 use array::Result;
+use view::View;
 
 use self::line::LineProfile;
 use self::pick::PickAnswer;
@@ -36,6 +37,14 @@ use self::subject::Subject;
 use crate::Session;
 
 impl Session {
+    /// Returns a view that a request names, with its changed fields.
+    ///
+    /// # Errors
+    /// `Invalid` and others for a view that does not fit the data set; `Stale` while the data are being described again.
+    pub fn view_for(&self, choice: &ViewChoice) -> Result<View> {
+        Subject::of(self.shared(), choice).map(|subject| subject.view)
+    }
+
     /// Returns what positions in a picture show, with the values there. Blocks that no picture has loaded take up to
     /// `memory_bytes`.
     ///

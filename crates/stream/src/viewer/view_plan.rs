@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use array::{Dataset, Error, Result};
+use array::{Dataset, Error, Priority, Result};
 use render::{
     Camera, Demand, ImageSize, LightShares, Portion, Quality, Scene, SceneGeometry, ViewLevel, VolumeView,
     stereo,
@@ -199,6 +199,18 @@ impl ViewPlan {
             picture_demand(&self.view, volume, (&self.camera, self.size), &self.portion, level, most_bytes)?;
         self.color_by = Some(ColorByDemand { demand: Arc::new(demand), most_bytes });
         Ok(())
+    }
+
+    /// Lowers the priorities of its blocks below those of viewers, in the same order.
+    pub(crate) fn lower_priorities(&mut self) {
+        let color_by = self.color_by.as_mut().map(|color_by| &mut color_by.demand);
+        for demand in std::iter::once(&mut self.demand).chain(color_by) {
+            for block in &mut Arc::make_mut(demand).blocks {
+                let is_first = block.priority.tier > Priority::NORMAL.tier;
+                let tier = if is_first { Priority::PREFETCH } else { Priority::BACKGROUND };
+                block.priority = tier.weighted(block.priority.weight);
+            }
+        }
     }
 
     /// Requests the missing blocks of its demand. Blocks the thread.

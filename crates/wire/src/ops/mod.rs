@@ -43,6 +43,10 @@ pub const INTERPRET: &str = "interpret";
 pub const PICK: &str = "pick";
 /// Measures the data of a viewing node: values along a line or over time, statistics of a region.
 pub const MEASURE: &str = "measure";
+/// Draws a picture of any size of what a viewing node shows, as a PNG file.
+pub const STILL: &str = "still";
+/// Makes a film of what a viewing node shows.
+pub const FILM: &str = "film";
 /// Reports the server's knowledge of the network path to the client.
 pub const PATH: &str = "path";
 /// Sends one packet train to measure the path; see [`crate::frames::probe`].

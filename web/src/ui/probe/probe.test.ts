@@ -104,9 +104,9 @@ it("calls are bounded, cancelled, and end with the connection", () => {
   const cancels = Array.from({ length: MAX_CALLS }, () => calls.call("pick", {}, receiver));
   calls.call("measure", {}, receiver);
   expect(ends).toEqual(["too many measurements are under way; wait for one, or cancel it"]);
-  calls.called(1, { picks: [] });
+  calls.called(1, { picks: [] }, new Uint8Array(0));
   calls.ended(1, null);
-  calls.called(1, { picks: [] });
+  calls.called(1, { picks: [] }, new Uint8Array(0));
   cancels[0]?.();
   cancels[1]?.();
   expect(items).toHaveLength(1);

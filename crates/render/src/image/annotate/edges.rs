@@ -46,7 +46,7 @@ fn corner(bounds: &Bounds, number: usize) -> DVec3 {
 /// Draws the edges.
 pub(super) fn draw(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes) -> Edges {
     let bounds = &notes.bounds;
-    let size = pen.image.size;
+    let size = pen.whole;
     std::array::from_fn(|axis| {
         let mut seen = Vec::with_capacity(4);
         for number in (0..8usize).filter(|number| number >> axis & 1 == 0) {
@@ -76,7 +76,7 @@ fn is_head_on(lens: &Lens) -> bool {
 /// Draws the axes.
 pub(super) fn axes(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, edges: &Edges) {
     let letters = f64::from(pen.writer.letters());
-    let center = place(lens, pen.image.size, notes.bounds.center().into());
+    let center = place(lens, pen.whole, notes.bounds.center().into());
     let is_straight = is_head_on(lens);
     for (axis, along) in edges.iter().enumerate() {
         if notes.axes[axis].samples.len() < 2 {
@@ -115,7 +115,7 @@ impl AxisDrawing<'_> {
 
     /// An axis of a picture taken in any direction: its text lies outside of the box.
     fn slanted(&self, pen: &mut Pen<'_>, center: DVec2) {
-        let (letters, size) = (f64::from(pen.writer.letters()), pen.image.size);
+        let (letters, size) = (f64::from(pen.writer.letters()), pen.whole);
         let [a, b] = self.edge.ends;
         let middle = (a + b) / 2.0;
         let across = (b - a).perp().normalize_or_zero();
@@ -152,7 +152,7 @@ impl AxisDrawing<'_> {
     /// An axis of a picture taken straight at a side: below, or at the left.
     #[expect(clippy::cast_precision_loss, reason = "sizes of pictures")]
     fn straight(&self, pen: &mut Pen<'_>) {
-        let (letters, size) = (f64::from(pen.writer.letters()), pen.image.size);
+        let (letters, size) = (f64::from(pen.writer.letters()), pen.whole);
         let (width, height) = pen.size();
         let [a, b] = self.edge.ends;
         let is_across = (b - a).abs().x >= (b - a).abs().y;

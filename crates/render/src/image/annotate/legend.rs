@@ -101,7 +101,7 @@ impl<'a> Bar<'a> {
             (DVec2::new(left, area.from.y + 1.4 * letters), self.long as i64, letters as i64)
         };
         let (left, top) = (corner.x as i64, corner.y as i64);
-        for row in 0..rows {
+        for row in pen.rows_of(top..top + rows).map(|row| row - top) {
             for column in 0..columns {
                 let share = if self.is_upright {
                     1.0 - row as f64 / (rows - 1).max(1) as f64

@@ -18,6 +18,7 @@ pub(crate) mod text;
 
 use array::Result;
 
+use crate::ImageSize;
 use crate::image::Image;
 use crate::scene::camera::Lens;
 pub use axis::{AxisNote, AxisQuantity};
@@ -29,22 +30,33 @@ use text::TextWriter;
 /// Rows of the image for each row of text.
 const ROWS_PER_LINE: u32 = 45;
 /// Smallest and largest letters, pixels.
-const LETTERS: (f32, f32) = (11.0, 40.0);
+const LETTERS: (f32, f32) = (11.0, 400.0);
 
 /// Writes the notes into a picture.
 ///
 /// # Errors
 /// `Invalid` for an invalid camera.
 pub fn annotate(image: &mut Image, notes: &Notes) -> Result<()> {
-    annotate_with(image, notes).map(drop)
+    let size = image.size;
+    annotate_rows(image, 0, size, notes)
 }
 
-/// As [`annotate`]; returns the pen that wrote.
-fn annotate_with<'a>(image: &'a mut Image, notes: &Notes) -> Result<Pen<'a>> {
-    let lens = Lens::new(&notes.camera, image.size)?;
+/// Writes into some rows of a picture of size `whole`, from row `top` on, what [`annotate`] writes there into the whole
+/// picture.
+///
+/// # Errors
+/// `Invalid` for an invalid camera.
+pub fn annotate_rows(rows: &mut Image, top: u32, whole: ImageSize, notes: &Notes) -> Result<()> {
+    annotate_with(rows, top, whole, notes).map(drop)
+}
+
+/// As [`annotate_rows`]; returns the pen that wrote.
+fn annotate_with<'a>(image: &'a mut Image, top: u32, whole: ImageSize, notes: &Notes) -> Result<Pen<'a>> {
+    let lens = Lens::new(&notes.camera, whole)?;
     let ink = if notes.is_dark { [0.85; 3] } else { [0.1; 3] };
-    let letters = (image.size.height as f32 / ROWS_PER_LINE as f32).clamp(LETTERS.0, LETTERS.1);
-    let mut pen = Pen { writer: TextWriter::new(letters), image, ink, taken: Vec::new() };
+    let letters = (whole.height as f32 / ROWS_PER_LINE as f32).clamp(LETTERS.0, LETTERS.1);
+    let top = i64::from(top);
+    let mut pen = Pen { writer: TextWriter::new(letters), image, top, whole, ink, taken: Vec::new() };
     let edges = edges::draw(&mut pen, &lens, notes);
     let outline = edges::outline(&edges);
     orientation::letters(&mut pen, &lens, notes);
@@ -114,6 +126,46 @@ mod tests {
     }
 
     #[test]
+    fn rows_get_what_the_whole_picture_has_there() {
+        for (size, direction) in [
+            (ImageSize { width: 321, height: 243 }, [-0.45, 0.8, -0.4]),
+            (ImageSize { width: 640, height: 2200 }, [0.0, 0.0, -1.0]),
+        ] {
+            let camera = Camera::framing(&bounds(), direction);
+            let keys = vec![LegendKey::of_value([9; 3], 0.25, "kg")];
+            let notes = Notes { title: "2001-02-03".into(), keys, ..notes(camera) };
+            let pixels = size.width as usize * size.height as usize;
+            let mut whole = Image { size, rgba: vec![[0.1, 0.1, 0.1, 0.5]; pixels] };
+            let plain = whole.clone();
+            annotate(&mut whole, &notes).unwrap();
+            assert!(whole != plain);
+            let width = size.width as usize;
+            for top in (0..size.height).step_by(32) {
+                let rows = 32.min(size.height - top);
+                let part = top as usize * width..(top + rows) as usize * width;
+                let size_of_rows = ImageSize { height: rows, ..size };
+                let mut band = Image { size: size_of_rows, rgba: plain.rgba[part.clone()].to_vec() };
+                annotate_rows(&mut band, top, size, &notes).unwrap();
+                assert!(band.rgba == whole.rgba[part], "{size:?}: rows from {top} on");
+            }
+        }
+    }
+
+    #[test]
+    fn letters_and_lines_grow_with_the_picture() {
+        let camera = Camera::framing(&bounds(), [0.0, 1.0, 0.0]);
+        let share = |height: u32| {
+            let size = ImageSize { width: height, height };
+            let rgba = vec![[0.0; 4]; (height * height) as usize];
+            let mut image = Image { size, rgba };
+            annotate(&mut image, &notes(camera)).unwrap();
+            image.rgba.iter().filter(|pixel| pixel[3] > 0.0).count() as f64 / f64::from(height * height)
+        };
+        let (small, large) = (share(900), share(3600));
+        assert!(large > 0.6 * small, "{small} {large}");
+    }
+
+    #[test]
     fn the_legend_has_the_colors_of_the_map() {
         let image = annotated(filled([0.0; 4]), Camera::framing(&bounds(), [0.0, 1.0, 0.0]));
         let table = color_map_table("viridis").unwrap();
@@ -128,7 +180,7 @@ mod tests {
     fn areas(size: ImageSize, notes: &Notes) -> Vec<Area> {
         let rgba = vec![[0.0; 4]; (size.width * size.height) as usize];
         let mut image = Image { size, rgba };
-        annotate_with(&mut image, notes).unwrap().taken
+        annotate_with(&mut image, 0, size, notes).unwrap().taken
     }
 
     #[test]

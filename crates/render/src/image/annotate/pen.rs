@@ -1,23 +1,32 @@
 //! Lines, text and grounds in a picture.
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 
 use glam::DVec2;
 
-use super::text::{TextPlace, TextWriter};
+use super::text::{TextPlace, TextWriter, spread};
+use crate::ImageSize;
 use crate::image::Image;
-use crate::image::raster::line;
+use crate::image::raster::line_in_rows;
 
 /// Opacity of lines; text is opaque.
 const LINE_OPACITY: f32 = 0.6;
+/// Size of letters for each pixel that a line is wide.
+const LETTERS_PER_WIDTH: f32 = 40.0;
+/// Widest rim around text, pixels.
+const MAX_RIM: f32 = 16.0;
 /// Opacity of the rim around text.
 const RIM_OPACITY: f32 = 0.6;
 /// Opacity of the ground behind what lies over data.
 const PLATE_OPACITY: f32 = 0.6;
 
-/// Draws onto an image.
+/// Draws onto the rows of an image.
 pub(super) struct Pen<'a> {
     pub(super) image: &'a mut Image,
+    /// First row.
+    pub(super) top: i64,
+    /// Size of the whole image.
+    pub(super) whole: ImageSize,
     pub(super) writer: TextWriter,
     pub(super) ink: [f32; 3],
     /// Areas of the image that contain text.
@@ -46,16 +55,27 @@ pub(super) enum Depth {
 
 impl Pen<'_> {
     pub(super) fn size(&self) -> (i64, i64) {
-        (i64::from(self.image.size.width), i64::from(self.image.size.height))
+        (i64::from(self.whole.width), i64::from(self.whole.height))
+    }
+
+    /// Returns the rows that are drawn on.
+    pub(super) fn rows(&self) -> Range<i64> {
+        self.top..self.top + i64::from(self.image.size.height)
+    }
+
+    /// Returns those of some rows that are drawn on.
+    pub(super) fn rows_of(&self, rows: Range<i64>) -> Range<i64> {
+        let own = self.rows();
+        rows.start.max(own.start)..rows.end.min(own.end)
     }
 
     /// Blends a color into a pixel, if the pixel exists.
     pub(super) fn dot(&mut self, x: i64, y: i64, color: [f32; 3], opacity: f32, depth: Depth) {
-        let (width, height) = self.size();
-        if !(0..width).contains(&x) || !(0..height).contains(&y) {
+        let (width, _) = self.size();
+        if !(0..width).contains(&x) || !self.rows().contains(&y) {
             return;
         }
-        let Ok(at) = usize::try_from(y * width + x) else { return };
+        let Ok(at) = usize::try_from((y - self.top) * width + x) else { return };
         let Some(pixel) = self.image.rgba.get_mut(at) else { return };
         let [r, g, b] = color.map(|c| c * opacity);
         let dot = [r, g, b, opacity];
@@ -63,16 +83,27 @@ impl Pen<'_> {
         *pixel = std::array::from_fn(|c| front[c] + back[c] * (1.0 - front[3]));
     }
 
-    /// A line one pixel wide with soft edges.
+    /// A line with soft edges: one pixel wide, wider in large pictures.
     pub(super) fn line(&mut self, a: DVec2, b: DVec2, depth: Depth) {
-        let ink = self.ink;
-        let size = self.image.size;
-        line(a, b, size, |x, y, covered, _| self.dot(x, y, ink, covered * LINE_OPACITY, depth));
+        self.wide_line(a, b, self.ink, LINE_OPACITY, depth);
     }
 
     pub(super) fn colored_line(&mut self, a: DVec2, b: DVec2, color: [f32; 3], depth: Depth) {
-        let size = self.image.size;
-        line(a, b, size, |x, y, covered, _| self.dot(x, y, color, covered, depth));
+        self.wide_line(a, b, color, 1.0, depth);
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few pixels")]
+    pub(super) fn wide_line(&mut self, a: DVec2, b: DVec2, color: [f32; 3], opacity: f32, depth: Depth) {
+        let (size, rows) = (self.whole, self.rows());
+        let width = (self.writer.letters() / LETTERS_PER_WIDTH).round().max(1.0) as u32;
+        let is_steep = (b - a).y.abs() > (b - a).x.abs();
+        let across = if is_steep { DVec2::X } else { DVec2::Y };
+        for number in 0..width {
+            let aside = across * (f64::from(number) - f64::from(width - 1) / 2.0);
+            line_in_rows(a + aside, b + aside, size, rows.clone(), |x, y, covered, _| {
+                self.dot(x, y, color, covered * opacity, depth);
+            });
+        }
     }
 
     /// Draws a row of text; `place` selects the part of the text that lies at `at`. The text is moved into
@@ -85,22 +116,16 @@ impl Pen<'_> {
 
     /// Draws a row of text with a rim, which makes it legible over data of any color.
     pub(super) fn write_at(&mut self, text: &str, at: DVec2, place: TextPlace) {
-        let (ink, rim) = (self.ink, self.rim());
-        let pixels = self.writer.pixels(text, at, place);
         #[expect(clippy::cast_possible_truncation, reason = "a few pixels")]
-        let radius = (self.writer.letters() / 9.0).ceil() as i64;
-        let mut around: BTreeMap<(i64, i64), f32> = BTreeMap::new();
-        for &(x, y, coverage) in &pixels {
-            for down in -radius..=radius {
-                for right in -radius..=radius {
-                    if down * down + right * right <= radius * radius {
-                        let most = around.entry((x + right, y + down)).or_default();
-                        *most = most.max(coverage);
-                    }
-                }
-            }
+        let radius = (self.writer.letters() / 9.0).ceil().min(MAX_RIM) as i64;
+        let (rows, far) = (self.rows(), 2.0 * f64::from(self.writer.letters()));
+        if at.y + far < rows.start as f64 || at.y - far > rows.end as f64 {
+            return;
         }
-        for ((x, y), coverage) in around {
+        let (ink, rim) = (self.ink, self.rim());
+        let mut pixels = self.writer.pixels(text, at, place);
+        pixels.retain(|&(_, y, _)| (rows.start - radius..rows.end + radius).contains(&y));
+        for (x, y, coverage) in spread(&pixels, radius) {
             self.dot(x, y, rim, coverage * RIM_OPACITY, Depth::Before);
         }
         for (x, y, coverage) in pixels {
@@ -119,7 +144,7 @@ impl Pen<'_> {
         let rim = self.rim();
         let letters = f64::from(self.writer.letters()) / 2.0;
         let (from, to) = (area.from - letters, area.to + letters);
-        for y in from.y as i64..to.y as i64 {
+        for y in self.rows_of(from.y as i64..to.y as i64) {
             for x in from.x as i64..to.x as i64 {
                 self.dot(x, y, rim, PLATE_OPACITY, Depth::Before);
             }

@@ -74,6 +74,52 @@ impl TextWriter {
     }
 }
 
+/// Returns the largest coverage within `radius` of each pixel near some pixels: a rim around text.
+pub(super) fn spread(pixels: &[(i64, i64, f32)], radius: i64) -> Vec<(i64, i64, f32)> {
+    let ends = |of: fn(&(i64, i64, f32)) -> i64| {
+        let numbers = pixels.iter().map(of);
+        Some((numbers.clone().min()? - radius, numbers.max()? + radius))
+    };
+    let (Some((left, right)), Some((top, bottom))) = (ends(|pixel| pixel.0), ends(|pixel| pixel.1)) else {
+        return Vec::new();
+    };
+    let [width, height] =
+        [right - left, bottom - top].map(|most| usize::try_from(most + 1).unwrap_or_default());
+    let at = |x: i64, y: i64| {
+        let [column, row] = [x - left, y - top].map(|n| usize::try_from(n).unwrap_or_default());
+        row * width + column
+    };
+    let mut own = vec![0.0f32; width * height];
+    for &(x, y, coverage) in pixels {
+        let most = &mut own[at(x, y)];
+        *most = most.max(coverage);
+    }
+    let mut wide = own.clone();
+    let half_widths: Vec<i64> = (-radius..=radius)
+        .map(|down| (0..=radius).rev().find(|right| down * down + right * right <= radius * radius))
+        .map(Option::unwrap_or_default)
+        .collect();
+    for &(x, y, coverage) in pixels {
+        // Pixels around a covered one are covered by its neighbors if these are.
+        let is_inner = coverage >= 1.0
+            && [(-1, 0), (1, 0), (0, -1), (0, 1)]
+                .iter()
+                .all(|(right, down)| own[at(x + right, y + down)] >= 1.0);
+        if is_inner {
+            continue;
+        }
+        for (down, &half) in (-radius..=radius).zip(&half_widths) {
+            for most in &mut wide[at(x - half, y + down)..=at(x + half, y + down)] {
+                *most = most.max(coverage);
+            }
+        }
+    }
+    let rows = wide.chunks_exact(width.max(1)).zip(top..);
+    rows.flat_map(|(row, y)| row.iter().zip(left..).map(move |(&coverage, x)| (x, y, coverage)))
+        .filter(|pixel| pixel.2 > 0.0)
+        .collect()
+}
+
 fn shown(text: &str) -> impl Iterator<Item = char> + '_ {
     text.chars().filter(|letter| !letter.is_control()).take(MAX_LETTERS)
 }

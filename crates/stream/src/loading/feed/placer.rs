@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::tasks::lower_priority;
+
 /// Increase of the thread's nice value: a drawing thread gets about nine times as much of a contended core.
 /// It is smaller than that of the reading threads, which are several and depend on this one.
-#[cfg(target_os = "linux")]
 const NICE_STEPS: i32 = 10;
 
 type PlacerJob = Box<dyn FnOnce() + Send>;
@@ -39,7 +40,7 @@ impl Placer {
     pub(crate) fn new() -> Self {
         let (jobs, waiting) = sync_channel::<PlacerJob>(0);
         let run = move || {
-            lower_priority();
+            lower_priority(NICE_STEPS);
             for job in waiting {
                 // The caller notices the missing answer.
                 if catch_unwind(AssertUnwindSafe(job)).is_err() {
@@ -89,20 +90,6 @@ impl JobTime {
         self.done + self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 }
-
-/// Lowers the scheduling priority of this thread.
-#[cfg(target_os = "linux")]
-fn lower_priority() {
-    // On Linux `None` means the calling thread, not the process as in POSIX.
-    let lowered = rustix::process::getpriority_process(None)
-        .and_then(|own| rustix::process::setpriority_process(None, own + NICE_STEPS));
-    if let Err(error) = lowered {
-        tracing::debug!(%error, "the thread that places blocks keeps its weight");
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn lower_priority() {}
 
 #[cfg(test)]
 mod tests {
