@@ -131,6 +131,7 @@ export function probe(host: ProbeHost, canvas: HTMLCanvasElement): ProbeComponen
     clicks.cancel(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
+    clicks.moved(event.pointerId, at(event), event.pointerType === "touch");
     if (event.buttons === 0 && event.pointerType !== "touch") rest.moved(at(event));
   });
   canvas.addEventListener("pointerleave", () => {
