@@ -8,6 +8,7 @@ import "./ui/style/transfer.css";
 import "./ui/style/marks.css";
 import "./ui/style/panes.css";
 import "./ui/style/together.css";
+import "./ui/style/time.css";
 import "./ui/probe/probe.css";
 
 import { pageState, type Actions, type Component, type State } from "./app/state.ts";
@@ -21,7 +22,7 @@ import { ImageGestures } from "./layout/image-gestures.ts";
 import { layoutKeys } from "./layout/keys.ts";
 import { Layouts } from "./layout/layouts.ts";
 import { Panes } from "./panes/panes.ts";
-import { axesBar } from "./ui/axes.ts";
+import { axesBar } from "./ui/time/axes.ts";
 import { el } from "./ui/dom.ts";
 import { header } from "./ui/header.ts";
 import { helpDialog } from "./ui/help.ts";
