@@ -173,7 +173,7 @@ impl View {
     /// Returns a view of the default array.
     ///
     /// # Errors
-    /// `Unsupported`, listing the arrays, if none has two dimensions.
+    /// `Unsupported`, listing the arrays, if none can be drawn.
     pub fn first_of(dataset: &Dataset) -> Result<Self> {
         Ok(Self { array: first_array(dataset)?.name.clone(), ..Self::default() })
     }
@@ -725,7 +725,8 @@ pub(crate) mod tests {
         assert_eq!((other.array.as_str(), other.time, other.camera.as_ref()), ("other", 0, None));
         assert!(other.slices.is_empty());
         other.place_in(&new).unwrap();
-        assert_eq!(in_new(&data(&[("line", &[(X, 9)])])).array, "rho (color)", "nothing else can be drawn");
+        assert_eq!(in_new(&data(&[("line", &[(X, 9)])])).array, "line", "as a plot");
+        assert_eq!(in_new(&data(&[("one", &[(X, 1)])])).array, "rho (color)", "nothing else can be drawn");
         // An array that was gone before is in neither.
         let lost = view.merged(json!({"array": "lost"}).as_object().unwrap()).unwrap();
         assert_eq!(lost.in_changed(&old, &new)["array"], "other");
