@@ -9,6 +9,7 @@ import "./ui/style/marks.css";
 import "./ui/style/panes.css";
 import "./ui/style/together.css";
 import "./ui/style/time.css";
+import "./ui/style/handles.css";
 import "./ui/probe/probe.css";
 
 import { pageState, type Actions, type Component, type State } from "./app/state.ts";
@@ -24,7 +25,11 @@ import { Layouts } from "./layout/layouts.ts";
 import { Panes } from "./panes/panes.ts";
 import { axesBar } from "./ui/time/axes.ts";
 import { el } from "./ui/dom.ts";
+import { freeSpace } from "./ui/free-space.ts";
 import { header } from "./ui/header.ts";
+import { Cutaway } from "./ui/handles/cutaway.ts";
+import { Handles } from "./ui/handles/handles.ts";
+import { HandleSettings } from "./ui/handles/settings.ts";
 import { helpDialog } from "./ui/help.ts";
 import { marksMenu, marksOverlay, type Marks } from "./ui/marks/marks.ts";
 import { layoutBar } from "./ui/layout/bar.ts";
@@ -85,10 +90,14 @@ async function start(): Promise<void> {
       if (!layouts.isImage) viewer.toggleProjection();
     },
   });
+  const handleSettings = new HandleSettings();
+  const isSpace = () => layouts.layout === "space" || layouts.layout === "planes";
+  const handles = new Handles({ actions: viewer, state, size, isSpace, settings: handleSettings });
+  const cutaway = new Cutaway(viewer, handleSettings, state);
   const [head, tools, side, fidelity] = [
     header(viewer),
     toolbar(actions),
-    sidePanel(viewer),
+    sidePanel(viewer, handleSettings),
     fidelityBadge(),
   ];
   const [axes, words, messages] = [axesBar(viewer), notice(viewer), toasts(viewer)];
@@ -102,11 +111,19 @@ async function start(): Promise<void> {
   const [led, question] = [followBar(together), nameQuestion(together)];
   components.push(layouts, panes, arrangement, head, tools, side, fidelity, axes, words, messages);
   // The marks last, because they avoid the other components.
-  components.push(menu, values, pointers, people, led, question, marks);
+  const space = freeSpace({
+    left: [people.element, values.panel],
+    bottom: [axes.element],
+    top: [head.element, tools.element],
+    corner: [fidelity.element],
+  });
+  components.push(menu, values, pointers, people, led, question, space, cutaway, handles, marks);
   const right = el("div", { class: "right" }, tools.element, side.element);
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
   others.push(values.element, people.element, led.element, question.element);
-  document.body.append(marks.element, pointers.element, el("div", { class: "overlay" }, ...others), help);
+  // What is drawn over the picture lies in its pane.
+  canvas.after(marks.element, pointers.element, handles.element);
+  document.body.append(el("div", { class: "overlay" }, ...others), help);
   // A cell of a notebook is small, too.
   if (embedding || window.matchMedia("(max-width: 719px)").matches) viewer.togglePanel();
 

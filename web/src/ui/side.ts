@@ -3,6 +3,7 @@
 import type { Actions, Component, State } from "../app/state.ts";
 import { clipControl } from "./clip.ts";
 import { el, iconButton } from "./dom.ts";
+import type { HandleSettings } from "./handles/settings.ts";
 import { levelControl } from "./level.ts";
 import { serverList } from "./servers.ts";
 import { sliceControl } from "./slices.ts";
@@ -11,14 +12,14 @@ import { volumeControl } from "./volume.ts";
 import { colormapPicker } from "./transfer/colormap-picker.ts";
 import { transferEditor } from "./transfer/editor.ts";
 
-export function sidePanel(actions: Actions): Component {
+export function sidePanel(actions: Actions, handles: HandleSettings): Component {
   const components = [
     transferEditor(actions),
     colormapPicker(actions),
     volumeControl(actions),
     surfaceControl(actions),
-    sliceControl(actions),
-    clipControl(actions),
+    sliceControl(actions, handles),
+    clipControl(actions, handles),
     levelControl(actions),
     serverList(),
   ];

@@ -31,7 +31,6 @@ const MAX_TITLE_LINES = 3;
 /** Ending of the names of arrays of packed colors. */
 const COLOR_END = " (color)";
 
-
 export type ColorKey =
   | {
       readonly kind: "bar";
