@@ -10,6 +10,7 @@ import "./ui/style/panes.css";
 import "./ui/style/together.css";
 import "./ui/style/time.css";
 import "./ui/style/handles.css";
+import "./ui/style/plots.css";
 import "./ui/probe/probe.css";
 
 import { pageState, type Actions, type Component, type State } from "./app/state.ts";
@@ -34,6 +35,7 @@ import { helpDialog } from "./ui/help.ts";
 import { marksMenu, marksOverlay, type Marks } from "./ui/marks/marks.ts";
 import { layoutBar } from "./ui/layout/bar.ts";
 import { notice } from "./ui/notice.ts";
+import { plots } from "./ui/plots/plots.ts";
 import { probe } from "./ui/probe/probe.ts";
 import { sidePanel } from "./ui/side.ts";
 import { toasts } from "./ui/toasts.ts";
@@ -94,6 +96,7 @@ async function start(): Promise<void> {
   const isSpace = () => layouts.layout === "space" || layouts.layout === "planes";
   const handles = new Handles({ actions: viewer, state, size, isSpace, settings: handleSettings });
   const cutaway = new Cutaway(viewer, handleSettings, state);
+  const lines = plots({ calls: viewer.calls, state, isPlot: () => layouts.layout === "plot" });
   const [head, tools, side, fidelity] = [
     header(viewer),
     toolbar(actions),
@@ -117,12 +120,12 @@ async function start(): Promise<void> {
     top: [head.element, tools.element],
     corner: [fidelity.element],
   });
-  components.push(menu, values, pointers, people, led, question, space, cutaway, handles, marks);
+  components.push(menu, values, pointers, people, led, question, space, lines, cutaway, handles, marks);
   const right = el("div", { class: "right" }, tools.element, side.element);
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
   others.push(values.element, people.element, led.element, question.element);
   // What is drawn over the picture lies in its pane.
-  canvas.after(marks.element, pointers.element, handles.element);
+  canvas.after(marks.element, pointers.element, handles.element, lines.element);
   document.body.append(el("div", { class: "overlay" }, ...others), help);
   // A cell of a notebook is small, too.
   if (embedding || window.matchMedia("(max-width: 719px)").matches) viewer.togglePanel();
