@@ -72,12 +72,24 @@ async function start(): Promise<void> {
     onPane: (message) => {
       panes.receive(message);
     },
+    onPaneCameras: (cameras) => {
+      panes.restore(cameras);
+    },
     embedding,
   });
   const size = () => ({ width: canvas.clientWidth, height: canvas.clientHeight });
   const state = () => viewer.state;
   const layouts = new Layouts({ actions: viewer, state, size });
-  const panes = new Panes(canvas, { actions: viewer, state, send: viewer.send, layouts });
+  const panes = new Panes(
+    canvas,
+    {
+      ...{ actions: viewer, state, send: viewer.send, layouts },
+      onCameras: (cameras) => {
+        viewer.rememberPanes(cameras);
+      },
+    },
+    viewer.paneCameras,
+  );
   const arrangement = layoutBar(viewer, layouts);
   // An image is seen head on, by parallel rays.
   const actions: Actions = Object.assign(Object.create(viewer) as Actions, {

@@ -20,6 +20,7 @@ import { CompleteSteps } from "../session/complete-steps.ts";
 import { firstTime, nextTime } from "../session/playback.ts";
 import { ViewSync } from "../session/view-sync.ts";
 import { formatMarks, parseMarks, storedMarks, storeMarks, type MarkSettings } from "../ui/marks/settings.ts";
+import type { PaneCameras } from "../view/fragment.ts";
 import type { Camera, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
@@ -43,6 +44,8 @@ export interface ViewerOptions {
   readonly paintMarks: PaintOver;
   /** Handles a message on a further picture of the page. */
   readonly onPane: (message: Extract<FromWorker, { kind: "pane" }>) => void;
+  /** Sets the cameras of further pictures, which another link has. */
+  readonly onPaneCameras: (cameras: PaneCameras) => void;
   /** Of a page in a frame. */
   readonly embedding: Embedding | null;
 }
@@ -138,7 +141,8 @@ export class Viewer implements Actions {
     }).observe(this.#options.canvas);
     this.#watchPixelRatio();
     this.#resized();
-    this.#address.onNewLink = (patch) => {
+    this.#address.onNewLink = (patch, panes) => {
+      this.#options.onPaneCameras(panes);
       this.change(patch);
       if (this.#state.connection.kind !== "open") this.connectNow();
     };
@@ -153,6 +157,17 @@ export class Viewer implements Actions {
   readonly send = (message: ToWorker): void => {
     this.#connection.send(message);
   };
+
+  /** Cameras of further pictures that the link has. */
+  get paneCameras(): PaneCameras {
+    return this.#address.panes;
+  }
+
+  /** Puts the cameras of further pictures into links. */
+  rememberPanes(cameras: PaneCameras): void {
+    this.#address.panes = cameras;
+    this.#address.remember(this.#viewSync.view);
+  }
 
   setColormaps(colormaps: State["colormaps"]): void {
     this.#set({ colormaps });
