@@ -169,6 +169,8 @@ async function start(): Promise<void> {
   const activeAxis = () => panes.activeAxis;
   const handleKey = layoutKeys({ actions: viewer, layouts, state, size, activeAxis, move: target.move });
   listenToKeys({ ...target, handleKey }, viewer.stepTime);
+  // The first picture is fitted to the place that the panel leaves.
+  document.body.classList.toggle("panel-open", viewer.state.isPanelOpen);
   viewer.start();
   if (embedding) {
     embedding.listen(viewer.change);

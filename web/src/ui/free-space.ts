@@ -51,8 +51,13 @@ export function insetsOf(
 /** Keeps the pictures in the free part of the page. */
 export function freeSpace(panels: Panels): Component {
   const element = el("div", { hidden: true });
+  // A panel that is folded is as small as those in the corners.
+  const isUnfolded = (panel: HTMLElement) => !(panel instanceof HTMLDetailsElement) || panel.open;
   const visible = (list: readonly HTMLElement[]) =>
-    list.map((panel) => panel.getBoundingClientRect()).filter(({ width, height }) => width > 0 && height > 0);
+    list
+      .filter(isUnfolded)
+      .map((panel) => panel.getBoundingClientRect())
+      .filter(({ width, height }) => width > 0 && height > 0);
   const measure = () => {
     const isSeveral = document.body.classList.contains("paned");
     const page = { width: window.innerWidth, height: window.innerHeight };

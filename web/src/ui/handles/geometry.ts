@@ -83,13 +83,12 @@ function sliceHandle(
   if (spaceShape(array)[axis] < 2) return null;
   const step = column(mapOf(array), axis);
   const last = lastVoxel(array);
-  const middle = scale(last, 0.5);
   const coordinate = placeText(placeAxis(dataset, array, axis), at);
   const own = fileIndex(array, axis, at);
   return {
     key: `slice ${index}`,
     target: { kind: "slice", index },
-    place: worldOf(array, withAt(middle, axis, at)),
+    place: worldOf(array, withAt(rimOf(last, axis), axis, at)),
     direction: normalize(step),
     perUnit: length(step),
     value: at,
@@ -99,6 +98,12 @@ function sliceHandle(
     name: `Slice ${planeName(dataset, array, axis)}`,
     text: [String(Number(own.index.toFixed(2))), coordinate].filter((part) => part !== "").join(" · "),
   };
+}
+
+/** Place of the handle of a slice, voxels: at its rim, where those of other slices and of the clip box are not. */
+function rimOf([x, y, z]: Vec3, axis: AxisNumber): Vec3 {
+  if (axis === 0) return [0, 0.75 * y, z];
+  return axis === 1 ? [x, 0, 0.75 * z] : [0.75 * x, 0, 0];
 }
 
 function obliqueHandles(array: ArrayInfo, plane: Oblique, index: number): Handle[] {

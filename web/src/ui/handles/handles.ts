@@ -84,6 +84,7 @@ export class Handles {
     this.#remove(new Set(handles.map(({ key }) => key)));
     if (!isShown) return;
     for (const handle of handles) this.#show(handle, state, now);
+    this.#order();
     this.#showBox(handles, state, now);
     this.#showActive(state, now);
   }
@@ -123,6 +124,16 @@ export class Handles {
     const ahead = pixelsAlong(handle, view, size, at);
     setAttributes(drawn.shaft, { x1: -ahead.x, y1: -ahead.y, x2: ahead.x, y2: ahead.y });
     setAttributes(drawn.hit, { r: this.#isCoarse.matches ? HIT_RADIUS.coarse : HIT_RADIUS.fine });
+  }
+
+  /** Keeps handles of slices above those of the clip box, which may end at a slice. */
+  #order(): void {
+    const first = [...this.#drawn.values()].find(({ handle }) => handle.target.kind !== "clip");
+    if (!first) return;
+    for (const { group, handle } of this.#drawn.values()) {
+      const isBelow = group.compareDocumentPosition(first.group) & Node.DOCUMENT_POSITION_FOLLOWING;
+      if (handle.target.kind === "clip" && !isBelow) first.group.before(group);
+    }
   }
 
   #colorOf({ target }: Handle, view: View): string {

@@ -6,6 +6,9 @@ import { positionLabel } from "../../dataset/labels.ts";
 import { nearestIndex, type Typed } from "../../dataset/position.ts";
 import { el } from "../dom.ts";
 
+/** Width of the field, characters: a date with a time of day. */
+const MAX_CHARS = 17;
+
 export interface JumpField {
   readonly element: HTMLElement;
   /** Shows the position of an index, unless somebody is typing. */
@@ -19,11 +22,12 @@ export function jumpField(
   channels: readonly string[],
   go: (index: number) => void,
 ): JumpField {
+  const title = jumpTitle(axis);
   const input = el("input", {
     type: "text",
     class: "jump",
     "aria-label": `Position on ${axis.name}`,
-    title: jumpTitle(axis),
+    title,
     spellcheck: "false",
     autocomplete: "off",
   });
@@ -38,7 +42,8 @@ export function jumpField(
     if (document.activeElement === input && input.dataset.typed === "true") return;
     const text = label();
     if (input.value !== text) input.value = text;
-    input.size = Math.max(6, text.length);
+    input.size = Math.min(Math.max(5, text.length), MAX_CHARS);
+    input.title = text.length > MAX_CHARS ? `${text}. ${title}` : title;
   };
   const complain = (text: string) => {
     problem.textContent = text;
