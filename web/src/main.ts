@@ -55,6 +55,8 @@ async function start(): Promise<void> {
   const show = (state: State) => {
     embedding?.update(state);
     document.body.dataset.state = pageState(state);
+    // For measurements: whether the frame on the screen shows the newest change.
+    document.body.dataset.current = String(state.isCurrent);
     document.body.classList.toggle("panel-open", state.isPanelOpen);
     for (const component of components) component.update(state);
   };

@@ -78,10 +78,7 @@ export function jumpField(
     done();
     input.blur();
   });
-  input.addEventListener("blur", () => {
-    // A problem stays on the screen until something else is typed or shown.
-    if (problem.hidden) done();
-  });
+  input.addEventListener("blur", done);
   return { element: el("span", { class: "jump-field" }, input, problem), show };
 }
 
