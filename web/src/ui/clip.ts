@@ -36,7 +36,7 @@ export function clipControl(actions: Actions, settings: HandleSettings): Compone
         ? clipAxis(state.dataset, state.array, number).parse(text)
         : { problem: "There are no data" };
     const field = (end: 0 | 1) =>
-      placeInput(`${name} ${end === 0 ? "from" : "to"}: coordinate`, parse, (share) => {
+      placeInput(`${end === 0 ? "Least" : "Largest"} ${name} of the clip box`, parse, (share) => {
         const [low, high] = rangeOf(clip, axis);
         const range: Range =
           end === 0 ? [Math.min(share, high - LEAST), high] : [low, Math.max(share, low + LEAST)];
