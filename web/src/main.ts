@@ -26,7 +26,7 @@ import { Layouts } from "./layout/layouts.ts";
 import { Panes } from "./panes/panes.ts";
 import { axesBar } from "./ui/time/axes.ts";
 import { el } from "./ui/dom.ts";
-import { freeSpace } from "./ui/free-space.ts";
+import { freeSpace } from "./ui/layout/free-space.ts";
 import { header } from "./ui/header.ts";
 import { Cutaway } from "./ui/handles/cutaway.ts";
 import { Handles } from "./ui/handles/handles.ts";

@@ -1,14 +1,14 @@
 //! Slices: for each axis of the volume with more than one voxel a checkbox, a slider, and fields for index and coordinate.
 
-import type { Actions, Component, State } from "../app/state.ts";
-import { spaceShape } from "../dataset/dataset.ts";
-import { fileIndex, placeAxis, placeText, typedVoxel, voxelOfFileIndex } from "../layout/place.ts";
-import { axisNumber, planeName } from "../layout/space.ts";
-import { SPACE_AXES, type Slice, type SpaceAxis } from "../view/schema.ts";
-import { checkbox, el, setText } from "./dom.ts";
-import { canCut } from "./handles/cutaway.ts";
-import type { HandleSettings } from "./handles/settings.ts";
-import { obliqueRow } from "./layout/oblique.ts";
+import type { Actions, Component, State } from "../../app/state.ts";
+import { spaceShape } from "../../dataset/dataset.ts";
+import { fileIndex, placeAxis, placeText, typedVoxel, voxelOfFileIndex } from "../../layout/place.ts";
+import { axisNumber, planeName } from "../../layout/space.ts";
+import { SPACE_AXES, type Slice, type SpaceAxis } from "../../view/schema.ts";
+import { checkbox, el, setText } from "../dom.ts";
+import { canCut } from "../handles/cutaway.ts";
+import type { HandleSettings } from "../handles/settings.ts";
+import { obliqueRow } from "../layout/oblique.ts";
 import { parseIndex, placeInput } from "./place-input.ts";
 
 interface Row {

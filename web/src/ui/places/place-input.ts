@@ -1,7 +1,7 @@
 //! Field in which a place is typed: shows it, and says what is wrong with what was typed.
 
-import type { Typed } from "../dataset/position.ts";
-import { el } from "./dom.ts";
+import type { Typed } from "../../dataset/position.ts";
+import { el } from "../dom.ts";
 
 export interface PlaceInput {
   readonly element: HTMLInputElement;

@@ -1,8 +1,8 @@
 //! The part of the page that panels leave free, in which the pictures lie: side panels and the bar of time stand beside the pictures, not
 //! on them. Small panels in the corners lie over the picture unless there are several.
 
-import { el } from "./dom.ts";
-import type { Component } from "../app/state.ts";
+import { el } from "../dom.ts";
+import type { Component } from "../../app/state.ts";
 
 /** Width of a page below which panels are sheets, whose place is fixed by the style. */
 const NARROW_PIXELS = 720;

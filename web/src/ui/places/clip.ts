@@ -1,14 +1,14 @@
 //! The clipping box: a range along each axis of world space along which the volume has more than one voxel, by slider and by
 //! coordinate, and whether the box and the slices have handles in the picture.
 
-import type { Actions, Component, State } from "../app/state.ts";
-import type { Typed } from "../dataset/position.ts";
-import { isThick } from "../dataset/world.ts";
-import { clipAxis } from "../layout/place.ts";
-import type { AxisNumber } from "../layout/space.ts";
-import type { Vec3, View } from "../view/schema.ts";
-import { checkbox, el, textButton } from "./dom.ts";
-import type { HandleSettings } from "./handles/settings.ts";
+import type { Actions, Component, State } from "../../app/state.ts";
+import type { Typed } from "../../dataset/position.ts";
+import { isThick } from "../../dataset/world.ts";
+import { clipAxis } from "../../layout/place.ts";
+import type { AxisNumber } from "../../layout/space.ts";
+import type { Vec3, View } from "../../view/schema.ts";
+import { checkbox, el, textButton } from "../dom.ts";
+import type { HandleSettings } from "../handles/settings.ts";
 import { placeInput } from "./place-input.ts";
 import { rangeSlider, type Range } from "./range-slider.ts";
 
