@@ -1,5 +1,5 @@
 //! The part of the page that panels leave free, in which the pictures lie: side panels and the bar of time stand beside the pictures, not
-//! on them. Small panels in the corners lie over the picture unless there are several.
+//! on them. Small panels in the corners lie over the picture unless there are several, or a plot.
 
 import { el } from "../dom.ts";
 import type { Component } from "../../app/state.ts";
@@ -15,9 +15,9 @@ export interface Panels {
   readonly left: readonly HTMLElement[];
   /** At the lower edge. */
   readonly bottom: readonly HTMLElement[];
-  /** At the upper edge; only where there are several pictures. */
+  /** At the upper edge; only where there are several pictures, or a plot. */
   readonly top: readonly HTMLElement[];
-  /** At the lower edge; only where there are several pictures. */
+  /** At the lower edge; only where there are several pictures, or a plot. */
   readonly corner: readonly HTMLElement[];
 }
 
@@ -59,14 +59,15 @@ export function freeSpace(panels: Panels): Component {
       .map((panel) => panel.getBoundingClientRect())
       .filter(({ width, height }) => width > 0 && height > 0);
   const measure = () => {
-    const isSeveral = document.body.classList.contains("paned");
+    const { body } = document;
+    const isSeveral = body.classList.contains("paned") || body.dataset.layout === "plot";
     const page = { width: window.innerWidth, height: window.innerHeight };
     const insets = insetsOf(page, {
       left: visible(panels.left),
       top: isSeveral ? visible(panels.top) : [],
       bottom: visible(isSeveral ? [...panels.bottom, ...panels.corner] : panels.bottom),
     });
-    const { style } = document.body;
+    const { style } = body;
     for (const [side, pixels] of Object.entries(insets)) {
       const name = `--free-${side}`;
       const text = pixels > 0 ? `${pixels}px` : "";

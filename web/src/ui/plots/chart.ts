@@ -277,8 +277,11 @@ function valueAt({ line, pointed }: ChartData, columns: PlotColumns): string {
   const [low, high] = [columns.low[column] ?? null, columns.high[column] ?? null];
   if (low === null || high === null) return ": no value";
   const units = columns.units === "" ? "" : ` ${formatUnits(columns.units)}`;
-  return `: ${low === high ? String(low) : `${low} to ${high}`}${units}`;
+  return `: ${low === high ? short(low) : `${short(low)} to ${short(high)}`}${units}`;
 }
+
+/** As many digits as tell single-precision values apart; CSV has all. */
+const short = (value: number) => String(Number(value.toPrecision(9)));
 
 function describe({ line, lines, window }: ChartData): string {
   const names = lines.map(({ name }) => name).join(", ");
