@@ -67,7 +67,7 @@ pub use cpu::cancel::Cancel;
 pub use cpu::cast::{RenderedImage, cast, cast_part, cast_with};
 pub use cpu::image_part::{DrawnPart, ImagePart, PartialImage, SampleTally};
 pub use cpu::work::{WorkPoint, work};
-pub use image::annotate::{AxisNote, AxisQuantity, LegendKey, Notes, annotate};
+pub use image::annotate::{AxisNote, AxisQuantity, LegendKey, LinePlot, Notes, annotate};
 pub use image::image_size::ImageSize;
 pub use image::over::over;
 pub use image::rect::Rect;

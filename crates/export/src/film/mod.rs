@@ -7,6 +7,7 @@ mod annotations;
 mod axis_notes;
 mod journey;
 mod legend;
+mod line_plot;
 mod sink;
 mod slab_pictures;
 
@@ -26,11 +27,12 @@ use view::View;
 
 use self::annotations::annotations;
 pub use self::journey::{Journey, TimeSteps};
+use self::line_plot::line_plot;
 pub use self::sink::{FilmOptions, check_output, is_film};
 use self::sink::{PictureFileKind, PictureSink, check_numbered, numbered_or_as_is, write};
 pub use self::slab_pictures::{SlabPictureRequest, check_slabs_output, draw_slabs, is_slabs, read_slabs};
 pub use crate::output::mp4::VideoCodec;
-use crate::picture::{PictureRequest, transfer_choice, view_of};
+use crate::picture::{PictureRequest, transfer_choice, view_of, with_isovalues};
 
 /// Maximum number of pictures of one command: a quarter of an hour at 25 per second.
 pub const MAX_PICTURES: u32 = 22_500;
@@ -139,6 +141,11 @@ pub async fn draw(
         run_worker(Arc::new(Regridded::open(Arc::clone(source)).await?), resources, ranks.clone()).await?;
         return Ok(None);
     }
+    let stored = Arc::clone(source);
+    let request = &PicturesRequest {
+        picture: with_isovalues(source, &request.picture, size, &resources).await?,
+        ..request.clone()
+    };
     let source = Regridded::open(Arc::clone(source)).await?;
     let dataset = source.describe().await?;
     let views = views(request, size, &dataset, &source, kind)?;
@@ -180,9 +187,15 @@ pub async fn draw(
         };
         let Some(mut still) = film.next(of_blocks).await? else { break };
         last = Some((still.fidelity.clone(), still.view.clone(), still.values.clone()));
-        let notes = request.is_annotated.then(|| annotations(&still.view, size, &dataset)).transpose()?;
+        let plot = line_plot(&*stored, &still.view, size.width).await?;
+        // Plots have their own axes.
+        let is_annotated = request.is_annotated && plot.is_none();
+        let notes = is_annotated.then(|| annotations(&still.view, size, &dataset)).transpose()?;
         let slabs_output = slabs_output.as_deref().map(|output| numbered_or_as_is(output, done));
         let finish = move || {
+            if let Some(plot) = plot {
+                still.image = plot.draw(size);
+            }
             if let Some((output, slabs)) = slabs_output.zip(still.slabs.take()) {
                 write(&output, &encode_slabs(&slabs)?.1)?;
             }

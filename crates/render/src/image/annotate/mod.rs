@@ -9,6 +9,7 @@ mod edges;
 mod keys;
 mod layout;
 mod legend;
+mod line_plot;
 mod orientation;
 mod scale;
 mod text;
@@ -24,6 +25,7 @@ use crate::scene::camera::{Bounds, Camera, Lens};
 use crate::scene::transfer::TransferFunction;
 pub use axis::{AxisNote, AxisQuantity};
 pub use keys::LegendKey;
+pub use line_plot::LinePlot;
 use text::{TextPlace, TextWriter};
 
 /// Facts about a picture that are written into it.
