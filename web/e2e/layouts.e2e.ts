@@ -92,7 +92,9 @@ describe.runIf(kind === "map")("a map", () => {
       const canvas = document.querySelector<HTMLCanvasElement>("#picture");
       const data = canvas?.getContext("2d")?.getImageData(400, 400, 200, 1).data ?? new Uint8ClampedArray();
       const steps = Array.from({ length: 199 }, (_, i) => i);
-      return steps.filter((i) => [0, 1, 2].every((c) => data[4 * i + c] === data[4 * i + 4 + c])).length / 199;
+      return (
+        steps.filter((i) => [0, 1, 2].every((c) => data[4 * i + c] === data[4 * i + 4 + c])).length / 199
+      );
     });
     expect(equal).toBeGreaterThan(0.75);
     await page.mouse.dblclick(600, 400);
@@ -111,7 +113,9 @@ describe.runIf(kind === "map")("a map", () => {
     await allComplete();
     expect(await pane("cell-1").getAttribute("data-time")).toBe("4");
     await screenshot(page, "map-3-grid");
-    expect(await viewInLink()).toMatchObject({ grid: { rows: 2, columns: 2, cells: [{ time: 4 }, { time: 2 }, { time: 3 }] } });
+    expect(await viewInLink()).toMatchObject({
+      grid: { rows: 2, columns: 2, cells: [{ time: 4 }, { time: 2 }, { time: 3 }] },
+    });
     await page.selectOption("#grid", "1x1");
     await complete(page);
   });
@@ -130,7 +134,11 @@ describe.runIf(kind === "volume")("a volume", () => {
   it("moves the other planes with the crosshair, and keeps them in the link", async () => {
     const box = await pane("plane-z").boundingBox();
     if (!box) throw new Error("expected the pane");
-    const before = { y: await slicesOf("plane-y"), x: await slicesOf("plane-x"), z: await slicesOf("plane-z") };
+    const before = {
+      y: await slicesOf("plane-y"),
+      x: await slicesOf("plane-x"),
+      z: await slicesOf("plane-z"),
+    };
     const line = pane("plane-z").locator("line[data-axis=x]").first();
     const at = await line.evaluate((element) => Number(element.getAttribute("x2")));
     // Across the line of the plane across x, which is a vertical line here, away from the other one.

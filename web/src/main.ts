@@ -8,6 +8,9 @@ import "./ui/style/transfer.css";
 import "./ui/style/marks.css";
 import "./ui/style/panes.css";
 import "./ui/style/together.css";
+import "./ui/style/time.css";
+import "./ui/style/handles.css";
+import "./ui/style/plots.css";
 import "./ui/probe/probe.css";
 import "./ui/layers/layers.css";
 import "./ui/save/save.css";
@@ -23,13 +26,18 @@ import { ImageGestures } from "./layout/image-gestures.ts";
 import { layoutKeys } from "./layout/keys.ts";
 import { Layouts } from "./layout/layouts.ts";
 import { Panes } from "./panes/panes.ts";
-import { axesBar } from "./ui/axes.ts";
+import { axesBar } from "./ui/time/axes.ts";
 import { el } from "./ui/dom.ts";
+import { freeSpace } from "./ui/layout/free-space.ts";
 import { header } from "./ui/header.ts";
+import { Cutaway } from "./ui/handles/cutaway.ts";
+import { Handles } from "./ui/handles/handles.ts";
+import { HandleSettings } from "./ui/handles/settings.ts";
 import { helpDialog } from "./ui/help.ts";
 import { marksMenu, marksOverlay, type Marks } from "./ui/marks/marks.ts";
 import { layoutBar } from "./ui/layout/bar.ts";
 import { notice } from "./ui/notice.ts";
+import { plots } from "./ui/plots/plots.ts";
 import { probe } from "./ui/probe/probe.ts";
 import { saveDialog } from "./ui/save/dialog.ts";
 import { sidePanel } from "./ui/side.ts";
@@ -50,6 +58,8 @@ async function start(): Promise<void> {
   const show = (state: State) => {
     embedding?.update(state);
     document.body.dataset.state = pageState(state);
+    // For measurements: whether the frame on the screen shows the newest change.
+    document.body.dataset.current = String(state.isCurrent);
     document.body.classList.toggle("panel-open", state.isPanelOpen);
     for (const component of components) component.update(state);
   };
@@ -70,12 +80,24 @@ async function start(): Promise<void> {
     onPane: (message) => {
       panes.receive(message);
     },
+    onPaneCameras: (cameras) => {
+      panes.restore(cameras);
+    },
     embedding,
   });
   const size = () => ({ width: canvas.clientWidth, height: canvas.clientHeight });
   const state = () => viewer.state;
   const layouts = new Layouts({ actions: viewer, state, size });
-  const panes = new Panes(canvas, { actions: viewer, state, send: viewer.send, layouts });
+  const panes = new Panes(
+    canvas,
+    {
+      ...{ actions: viewer, state, send: viewer.send, layouts },
+      onCameras: (cameras) => {
+        viewer.rememberPanes(cameras);
+      },
+    },
+    viewer.paneCameras,
+  );
   const arrangement = layoutBar(viewer, layouts);
   // An image is seen head on, by parallel rays.
   const actions: Actions = Object.assign(Object.create(viewer) as Actions, {
@@ -90,10 +112,15 @@ async function start(): Promise<void> {
       if (!layouts.isImage) viewer.toggleProjection();
     },
   });
+  const handleSettings = new HandleSettings();
+  const isSpace = () => layouts.layout === "space" || layouts.layout === "planes";
+  const handles = new Handles({ actions: viewer, state, size, isSpace, settings: handleSettings });
+  const cutaway = new Cutaway(viewer, handleSettings, state);
+  const lines = plots({ calls: viewer.calls, state, isPlot: () => layouts.layout === "plot" });
   const [head, tools, side, fidelity] = [
     header(viewer),
     toolbar(actions),
-    sidePanel(viewer),
+    sidePanel(viewer, handleSettings),
     fidelityBadge(),
   ];
   const [axes, words, messages] = [axesBar(viewer), notice(viewer), toasts(viewer)];
@@ -108,17 +135,19 @@ async function start(): Promise<void> {
   const [led, question] = [followBar(together), nameQuestion(together)];
   components.push(layouts, panes, arrangement, head, tools, side, fidelity, axes, words, messages);
   // The marks last, because they avoid the other components.
-  components.push(menu, values, pointers, people, led, question, saving, marks);
+  const space = freeSpace({
+    left: [people.element, values.panel],
+    bottom: [axes.element],
+    top: [head.element, tools.element],
+    corner: [fidelity.element],
+  });
+  components.push(menu, values, pointers, people, led, question, saving, space, lines, cutaway, handles, marks);
   const right = el("div", { class: "right" }, tools.element, side.element);
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
   others.push(values.element, people.element, led.element, question.element);
-  document.body.append(
-    marks.element,
-    pointers.element,
-    el("div", { class: "overlay" }, ...others),
-    help,
-    saving.element,
-  );
+  // What is drawn over the picture lies in its pane.
+  canvas.after(marks.element, pointers.element, handles.element, lines.element);
+  document.body.append(el("div", { class: "overlay" }, ...others), help, saving.element);
   // A cell of a notebook is small, too.
   if (embedding || window.matchMedia("(max-width: 719px)").matches) viewer.togglePanel();
 
@@ -149,6 +178,8 @@ async function start(): Promise<void> {
   const activeAxis = () => panes.activeAxis;
   const handleKey = layoutKeys({ actions: viewer, layouts, state, size, activeAxis, move: target.move });
   listenToKeys({ ...target, handleKey }, viewer.stepTime);
+  // The first picture is fitted to the place that the panel leaves.
+  document.body.classList.toggle("panel-open", viewer.state.isPanelOpen);
   viewer.start();
   if (embedding) {
     embedding.listen(viewer.change);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use stream::{
     ColorRange, DrawResources, Film, FilmRequest, FilmSlabs, PixelPrecision, Regridded, Still, camera_in,
 };
-use view::{Mode, SpaceAxis, TransferChoice, View, ViewRequest, side, side_of_person};
+use view::{Mode, SpaceAxis, TransferChoice, View, ViewRequest, share, side, side_of_person};
 
 /// Longest side of a picture that is drawn only to know the values, in pixels.
 const VALUES_SIDE: u32 = 64;
@@ -121,6 +121,19 @@ pub async fn still(
     slabs: Option<FilmSlabs>,
     progress: impl FnMut(u64, u64),
 ) -> Result<Still> {
+    let request = with_isovalues(source, request, size, &resources).await?;
+    resolved_still(source, &request, size, resources, slabs, progress).await
+}
+
+/// Draws a picture whose isosurfaces have values.
+async fn resolved_still(
+    source: &Arc<dyn Source>,
+    request: &PictureRequest,
+    size: ImageSize,
+    resources: DrawResources,
+    slabs: Option<FilmSlabs>,
+    progress: impl FnMut(u64, u64),
+) -> Result<Still> {
     let source = Regridded::open(Arc::clone(source)).await?;
     let dataset = source.describe().await?;
     let views = vec![view_of(request, size, &dataset, &source)?];
@@ -149,16 +162,68 @@ pub async fn view(
     size: ImageSize,
     resources: impl Future<Output = Result<DrawResources>>,
 ) -> Result<View> {
+    let shares = has_isovalue_shares(request);
+    let has_range = request.range != ColorRange::default();
+    if !shares && !has_range && transfer_choice(request)?.is_none() {
+        let drawn = Regridded::open(Arc::clone(source)).await?;
+        return view_of(request, size, &*drawn.describe().await?, &drawn);
+    }
+    let resources = resources.await?;
+    let request = &with_isovalues(source, request, size, &resources).await?;
     let drawn = Regridded::open(Arc::clone(source)).await?;
     let dataset = drawn.describe().await?;
     let view = view_of(request, size, &dataset, &drawn)?;
-    let has_range = request.range != ColorRange::default() && view.transfer.is_none();
-    if transfer_choice(request)?.is_none() && !has_range {
+    if transfer_choice(request)?.is_none() && (!has_range || view.transfer.is_some()) {
         return Ok(view);
     }
-    let small = ImageSize { width: size.width.min(VALUES_SIDE), height: size.height.min(VALUES_SIDE) };
-    let still = still(source, request, small, resources.await?, None, |_, _| ()).await?;
+    let still = resolved_still(source, request, small(size), resources, None, |_, _| ()).await?;
     Ok(View { transfer: still.view.transfer, color_by: still.view.color_by, ..view })
+}
+
+/// Returns the size of a picture that is drawn only to know the values.
+fn small(size: ImageSize) -> ImageSize {
+    ImageSize { width: size.width.min(VALUES_SIDE), height: size.height.min(VALUES_SIDE) }
+}
+
+/// Returns whether isosurfaces are requested at shares of the range.
+fn has_isovalue_shares(request: &PictureRequest) -> bool {
+    let surfaces = request.fields.get("surfaces").and_then(Value::as_array);
+    surfaces.into_iter().flatten().any(|surface| surface["value"].is_string())
+}
+
+/// Returns the request with isosurfaces at shares of the range of the colors, such as `50%`, at their values. A small picture of the
+/// volume is drawn to know the range.
+///
+/// # Errors
+/// `Invalid` for a text that is no share; the errors of drawing.
+pub(crate) async fn with_isovalues(
+    source: &Arc<dyn Source>,
+    request: &PictureRequest,
+    size: ImageSize,
+    resources: &DrawResources,
+) -> Result<PictureRequest> {
+    if !has_isovalue_shares(request) {
+        return Ok(request.clone());
+    }
+    let volume = PictureRequest { fields: request.fields.with("surfaces", None), ..request.clone() };
+    let still = resolved_still(source, &volume, small(size), resources.clone(), None, |_, _| ()).await?;
+    let [low, high] = still.view.transfer.map_or([0.0, 1.0], |transfer| transfer.range);
+    let at_value = |surface: &Value| {
+        let mut surface = surface.clone();
+        if let Some(text) = surface["value"].as_str() {
+            let share = share(text).ok_or_else(|| {
+                Error::invalid(format!(
+                    "expected an isosurface from `0%` to `100%` of the range, found `{text}`"
+                ))
+            })?;
+            surface["value"] = json!(low + share * (high - low));
+        }
+        Ok(surface)
+    };
+    let surfaces = request.fields.get("surfaces").and_then(Value::as_array);
+    let surfaces = surfaces.into_iter().flatten().map(at_value).collect::<Result<Vec<Value>>>()?;
+    let fields = request.fields.with("surfaces", Some(Value::Array(surfaces)));
+    Ok(PictureRequest { fields, ..request.clone() })
 }
 
 /// Returns the requested view of the data that `drawn` describes.

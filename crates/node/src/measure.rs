@@ -9,7 +9,8 @@ use export::region_statistics::{self, MAX_REGION_MEMORY_BYTES, RegionFilter, Reg
 use serde::Serialize;
 use server::ops::{BeginOutcome, Handler, OperationCall};
 use stream::{
-    MeasureRequest, MeasuredArray, PickRequest, RegionBox, RegionMask, Session, StoredRegion, ViewMeasurement,
+    MeasureRequest, MeasuredArray, PickRequest, PlotRange, RegionBox, RegionMask, Session, StoredRegion,
+    ViewMeasurement,
 };
 use wire::ops::{self, BlockPlace, encode_json};
 
@@ -52,7 +53,7 @@ impl Handler for PickHandler {
     }
 }
 
-/// Answers `measure`: values along a line or over time, statistics of a region.
+/// Answers `measure`: values along a line, over time or of a whole line, statistics of a region.
 pub(crate) struct MeasureHandler {
     session: Arc<Session>,
 }
@@ -120,6 +121,11 @@ impl Handler for MeasureHandler {
             ViewMeasurement::Series { at } => {
                 let _memory = call.enter(MAX_VALUES_BYTES).await;
                 call.result(&self.session.series(&view, at, on_read).await?).await
+            }
+            ViewMeasurement::Plot { from, count, columns } => {
+                let _memory = call.enter(MAX_VALUES_BYTES).await;
+                let range = PlotRange { from, count, columns };
+                call.result(&self.session.plot(&view, range, on_read).await?).await
             }
             region => {
                 let region = self.session.region(&view, region).await?;

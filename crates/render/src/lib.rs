@@ -71,7 +71,7 @@ pub use cpu::work::{WorkPoint, work};
 pub use geometry::{
     GeometryCut, GeometryFaces, GeometryLayer, GeometryShape, MAX_GEOMETRY_LAYERS, SceneGeometry,
 };
-pub use image::annotate::{AxisNote, AxisQuantity, LegendKey, Notes, annotate, annotate_rows};
+pub use image::annotate::{AxisNote, AxisQuantity, LegendKey, LinePlot, Notes, annotate, annotate_rows};
 pub use image::image_size::ImageSize;
 pub use image::over::over;
 pub use image::png_rows::{PngText, TakeRows, png_in_rows};

@@ -46,6 +46,7 @@ pub use measure::pick::{
     DrawnNumber, PickAnswer, PickedElement, PickedLayer, PickedPlace, PickedThing, PickedValue,
     PlaceCoordinate,
 };
+pub use measure::plot::{MAX_PLOT_COLUMNS, PlotColumns, PlotRange, plot_axis, read_columns};
 pub use measure::region::{CellMask, MAX_SPANS, RegionBox, RegionMask, StoredRegion, WorldBoxMask};
 pub use measure::request::{
     MAX_CORNERS, MAX_PICKS, MeasureRequest, PickRequest, ViewChoice, ViewMeasurement,

@@ -148,7 +148,7 @@ pub const FIELDS: &[ViewField] = &[
             former: None,
             value_name: "VALUE[:COLOR[:OPACITY]]",
             help: "Isosurface at this value; may be given up to 20 times.",
-            more: "COLOR is `#rrggbb`, OPACITY is 0 to 1 [default: a different color for each, opaque]. Isosurfaces given here replace those of the view.",
+            more: "VALUE may be a share of the range of the colors, such as `50%`. COLOR is `#rrggbb`, OPACITY is 0 to 1 [default: a different color for each, opaque]. Isosurfaces given here replace those of the view.",
             form: OptionForm::Repeated,
         }),
         keyword: Some(FieldKeyword {

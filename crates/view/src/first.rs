@@ -40,10 +40,10 @@ const OWN_ENDS: [&str; 9] =
 /// Suffix of the name of a color image, after the name of its source array.
 pub const COLOR_END: &str = " (color)";
 
-/// Returns the default array.
+/// Returns the default array: one with two or three dimensions, or a line, which is shown as a plot, if there are only lines.
 ///
 /// # Errors
-/// `Unsupported`, listing the arrays, if none has two dimensions.
+/// `Unsupported`, listing the arrays, if none has an axis of several elements to draw.
 pub(crate) fn first_array(dataset: &Dataset) -> Result<&ArrayInfo> {
     let named = named_by_others(dataset);
     let by_name: HashMap<&str, &ArrayInfo> =
@@ -53,12 +53,16 @@ pub(crate) fn first_array(dataset: &Dataset) -> Result<&ArrayInfo> {
         Meaning::Colors => by_name.get(array.name.strip_suffix(COLOR_END)?).copied(),
         _ => None,
     };
-    let is_drawn = |array: &&ArrayInfo| array.meaning != Meaning::Text && thick_sides(array) >= 2;
-    let drawn = dataset.arrays.iter().filter(is_drawn);
+    let with_sides = |least: usize| {
+        let is_drawn =
+            move |array: &&ArrayInfo| array.meaning != Meaning::Text && thick_sides(array) >= least;
+        dataset.arrays.iter().filter(is_drawn)
+    };
     let rank_of = |array: &&ArrayInfo| {
         (preference(source(array).unwrap_or(array), &named), array.meaning != Meaning::Colors)
     };
-    drawn.min_by_key(rank_of).ok_or_else(|| nothing_to_draw(dataset))
+    let first = with_sides(2).min_by_key(rank_of).or_else(|| with_sides(1).min_by_key(rank_of));
+    first.ok_or_else(|| nothing_to_draw(dataset))
 }
 
 /// Returns the error that no array of a data set can be drawn.
@@ -74,8 +78,8 @@ fn nothing_to_draw(dataset: &Dataset) -> Error {
         ("an array with elements", "")
     } else {
         (
-            "an array of numbers with several voxels along two or three axes of space (z, y, x)",
-            "; time and other axes are no axes of space; values are read with `corridor get`",
+            "an array of numbers with several elements along an axis of space (z, y, x), or along any where it has none of these",
+            "; values are read with `corridor get`",
         )
     };
     let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
@@ -261,23 +265,23 @@ mod tests {
     }
 
     #[test]
-    fn a_plane_is_shown_where_there_is_no_volume_and_a_line_is_not() {
-        let lines = data(&[("line", &[(X, 9)]), ("empty", &[(Y, 0), (X, 9)])]);
-        let error = first_array(&lines).unwrap_err().to_string();
-        assert!(
-            error.contains("`line` [x 9], `empty` [y 0, x 9]") && error.contains("corridor get"),
-            "{error}"
-        );
+    fn a_plane_is_shown_where_there_is_no_volume_and_a_line_where_there_is_neither() {
+        let lines = data(&[("time", &[(Time, 9)]), ("empty", &[(Y, 0), (X, 9)]), ("level", &[(Time, 9)])]);
+        assert_eq!(first(&lines), "level", "coordinates come last");
+        let sections = data(&[("t", &[(Time, 20), (Y, 30)]), ("cov", &[(X, 9), (Other, 9)])]);
+        assert_eq!(first(&sections), "t", "along y, at a time");
+        let plane = data(&[("line", &[(X, 900)]), ("plane", &[(Z, 1), (Y, 3), (X, 9)])]);
+        assert_eq!(first(&plane), "plane");
         assert_eq!(first(&data(&[("plane", &[(Z, 1), (Y, 3), (X, 9)])])), "plane");
     }
 
     #[test]
     fn what_cannot_be_drawn_is_said_with_its_reason() {
         let said = |dataset: &Dataset| first_array(dataset).unwrap_err().to_string();
-        let sections = said(&data(&[("t", &[(Time, 20), (Y, 30)]), ("cov", &[(X, 9), (Other, 9)])]));
-        assert!(sections.contains("two or three axes of space (z, y, x)"), "{sections}");
-        assert!(sections.contains("found `t` [time 20, y 30], `cov` [x 9, other 9] in `d`"), "{sections}");
-        assert!(sections.contains("time and other axes are no axes of space"), "{sections}");
+        let single = said(&data(&[("t", &[(Time, 20), (Y, 1)]), ("one", &[(X, 1)])]));
+        assert!(single.contains("several elements along an axis of space (z, y, x)"), "{single}");
+        assert!(single.contains("found `t` [time 20, y 1], `one` [x 1] in `d`"), "{single}");
+        assert!(single.contains("corridor get"), "{single}");
         let empty = said(&data(&[("t", &[(Y, 0), (X, 30)])]));
         assert!(empty.contains("with elements to draw, found `t` [y 0, x 30] in `d`"), "{empty}");
         assert!(!empty.contains("corridor get"), "{empty}");

@@ -45,4 +45,4 @@ pub use surface::{MAX_SURFACES, Mode, Surface};
 pub use transfer::{MAX_OPACITY_POINTS, Transfer};
 pub use validate::SCHEMA;
 pub use view::{MAX_VIEW_BYTES, View, shows_all_layers, thick_sides};
-pub use written::{ViewRequest, side, side_of_person};
+pub use written::{ViewRequest, share, side, side_of_person};

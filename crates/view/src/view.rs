@@ -175,7 +175,7 @@ impl View {
     /// Returns a view of the default array.
     ///
     /// # Errors
-    /// `Unsupported`, listing the arrays, if none has two dimensions.
+    /// `Unsupported`, listing the arrays, if none can be drawn.
     pub fn first_of(dataset: &Dataset) -> Result<Self> {
         Ok(Self { array: first_array(dataset)?.name.clone(), ..Self::default() })
     }
@@ -285,6 +285,12 @@ impl View {
         }
         for name in self.outdated(Some(old), new) {
             all.entry(name).or_insert(Value::Null);
+        }
+        // Without the surfaces and slices of the old array, nothing but these would be nothing at all.
+        let is_bare = |view: &Self| view.surfaces.is_empty() && view.slices.is_empty();
+        let loses_all = !is_bare(self) && self.merged(&all).is_ok_and(|view| is_bare(&view));
+        if self.mode == Mode::Surfaces && loses_all {
+            all.entry("mode").or_insert(Value::Null);
         }
         all
     }
@@ -673,6 +679,25 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn an_array_is_not_shown_by_surfaces_and_slices_that_it_has_not_got() {
+        use AxisKind::{X, Y, Z};
+        let axes = [(Z, 2), (Y, 3), (X, 4)];
+        let data = data(&[("a", &axes), ("b", &axes), ("larger", &[(Z, 2), (Y, 3), (X, 5)])]);
+        let surface = json!([{"value": 1, "color": [9, 9, 9], "opacity": 1}]);
+        let slice = json!([{"axis": "z", "at": 1}]);
+        let mode = |view: Value, to: Value| {
+            let view = View::parse(&view.to_string()).unwrap();
+            view.merged(&view.with_consequences(to.as_object().unwrap(), &data)).unwrap().mode
+        };
+        let by_surface = json!({"array": "a", "mode": "surfaces", "surfaces": surface});
+        let by_slice = json!({"array": "a", "mode": "surfaces", "slices": slice});
+        assert_eq!(mode(by_surface.clone(), json!({"array": "b"})), Mode::Composite);
+        assert_eq!(mode(by_surface, json!({"array": "b", "surfaces": surface})), Mode::Surfaces);
+        assert_eq!(mode(by_slice.clone(), json!({"array": "b"})), Mode::Surfaces, "the slice stays");
+        assert_eq!(mode(by_slice, json!({"array": "larger"})), Mode::Composite);
+    }
+
+    #[test]
     fn where_values_mean_something_else_colors_are_chosen_anew() {
         use AxisKind::{X, Y, Z};
         let old = data(&[("rho", &[(Z, 2), (Y, 3), (X, 4)])]);
@@ -710,7 +735,8 @@ pub(crate) mod tests {
         assert_eq!((other.array.as_str(), other.time, other.camera.as_ref()), ("other", 0, None));
         assert!(other.slices.is_empty());
         other.place_in(&new).unwrap();
-        assert_eq!(in_new(&data(&[("line", &[(X, 9)])])).array, "rho (color)", "nothing else can be drawn");
+        assert_eq!(in_new(&data(&[("line", &[(X, 9)])])).array, "line", "as a plot");
+        assert_eq!(in_new(&data(&[("one", &[(X, 1)])])).array, "rho (color)", "nothing else can be drawn");
         // An array that was gone before is in neither.
         let lost = view.merged(json!({"array": "lost"}).as_object().unwrap()).unwrap();
         assert_eq!(lost.in_changed(&old, &new)["array"], "other");

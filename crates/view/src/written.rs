@@ -46,8 +46,8 @@ pub fn side_of_person(name: &str) -> Option<[f64; 3]> {
 
 /// Fields of a view as users request them. Most are as in a view; some short forms need the data to become
 /// fields of a view: a camera that is the name of a [`side`], a transfer function that is the name of a color
-/// map, colors by an array without its name, and slices whose axis is named as in the array, or whose
-/// position is a share such as `50%`.
+/// map, colors by an array without its name, slices whose axis is named as in the array, or whose
+/// position is a share such as `50%`, and isosurfaces at a share of the range.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ViewRequest {
     fields: Map<String, Value>,
@@ -79,6 +79,17 @@ impl ViewRequest {
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(Value::as_str)
+    }
+
+    /// Returns the request with another value of a field, in the form of a view; without any for `None`.
+    #[must_use]
+    pub fn with(&self, name: &str, value: Option<Value>) -> Self {
+        let mut fields = self.fields.clone();
+        match value {
+            Some(value) => fields.insert(name.to_owned(), value),
+            None => fields.remove(name),
+        };
+        Self { fields }
     }
 
     /// Returns all requested values, by field.
@@ -211,22 +222,34 @@ fn short(field: &ViewField, text: &str, number: usize) -> Result<Value> {
     }
 }
 
-/// Parses `VALUE[:COLOR[:OPACITY]]`, such as `0.5`, `-3:#c03020` or `1e-3:#c03020:0.4`.
+/// Parses `VALUE[:COLOR[:OPACITY]]`, such as `0.5`, `50%`, `-3:#c03020` or `1e-3:#c03020:0.4`; a share stays a text.
 fn surface(text: &str, number: usize) -> Result<Value> {
     let bad = || {
-        let what = "expected an isosurface such as `0.5`, `0.5:#c03020` or `0.5:#c03020:0.4`";
+        let what = "expected an isosurface such as `0.5`, `50%`, `0.5:#c03020` or `0.5:#c03020:0.4`";
         Error::invalid(format!("{what}, found `{text}`"))
     };
     let mut parts = text.split(':').map(str::trim);
-    let value: f64 = parts.next().and_then(|value| value.parse().ok()).ok_or_else(bad)?;
+    let first = parts.next().unwrap_or_default();
+    let value = match first.strip_suffix('%') {
+        Some(_) => share(first).map(|_| Value::from(first)),
+        None => first.parse().ok().filter(|value: &f64| value.is_finite()).map(Value::from),
+    };
+    let value = value.ok_or_else(bad)?;
     let color = parts.next().map_or(Ok(SURFACE_COLORS[number % SURFACE_COLORS.len()]), |color| {
         hex_color(color).ok_or_else(bad)
     })?;
     let opacity: f64 = parts.next().map_or(Ok(1.0), |opacity| opacity.parse().map_err(|_| bad()))?;
-    if !value.is_finite() || !(0.0..=1.0).contains(&opacity) || parts.next().is_some() {
+    if !(0.0..=1.0).contains(&opacity) || parts.next().is_some() {
         return Err(bad());
     }
     Ok(json!({"value": value, "color": color, "opacity": opacity}))
+}
+
+/// Returns the share that a text such as `50%` means; `None` for other texts, and beyond 0 to 100 %.
+#[must_use]
+pub fn share(text: &str) -> Option<f64> {
+    let percent: f64 = text.trim().strip_suffix('%')?.trim().parse().ok()?;
+    (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
 }
 
 /// Parses the name of a background, or a color.
@@ -319,11 +342,25 @@ mod tests {
         let own = |value: f64, color: [u8; 3]| json!({"value": value, "color": color, "opacity": 1.0});
         assert_eq!(read(json!("0.5")), json!([own(0.5, SURFACE_COLORS[0])]));
         assert_eq!(read(json!([7, "8"])), json!([own(7.0, SURFACE_COLORS[0]), own(8.0, SURFACE_COLORS[1])]));
+        assert_eq!(read(json!("50%"))[0]["value"], json!("50%"));
+        assert_eq!(read(json!("12.5 %:#c03020"))[0]["value"], json!("12.5 %"));
+        assert_eq!(["12.5 %", "101%", "-1%", "5", "x%"].map(share), [Some(0.125), None, None, None, None]);
         let both = json!([{"value": -1e-3, "color": [192, 48, 32], "opacity": 0.4}]);
         assert_eq!(read(json!("-1e-3:#C03020:0.4")), both);
-        for wrong in
-            ["", "x", "nan", "1:red", "1:#12345", "1:#1234567", "1:#00000g", "1:#000000:2", "1:#000000:1:1"]
-        {
+        for wrong in [
+            "",
+            "x",
+            "nan",
+            "%",
+            "101%",
+            "nan%",
+            "1:red",
+            "1:#12345",
+            "1:#1234567",
+            "1:#00000g",
+            "1:#000000:2",
+            "1:#000000:1:1",
+        ] {
             let error = asked("surfaces", wrong.into()).unwrap_err().to_string();
             assert!(error.contains(&format!("found `{wrong}`")), "{error}");
         }

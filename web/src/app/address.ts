@@ -4,7 +4,7 @@
 import { pageStorage } from "./storage.ts";
 import type { EmbeddingSettings } from "../notebook/embedding.ts";
 import { storeToken, storedToken } from "../session/token.ts";
-import { formatFragment, parseFragment } from "../view/fragment.ts";
+import { formatFragment, parseFragment, type Fragment, type PaneCameras } from "../view/fragment.ts";
 import type { View, ViewPatch } from "../view/schema.ts";
 
 /** Time without changes after which the address follows the view: browsers limit the rate of its changes. */
@@ -16,8 +16,10 @@ export class Address {
   readonly warnings: readonly string[];
   /** Switches of the marks: of the link at first, later those to put into links. */
   marks: string | null = null;
+  /** Cameras of further pictures: of the link at first, later those to put into links. */
+  panes: PaneCameras = {};
   /** Called when another link is opened on this page. */
-  onNewLink: (patch: ViewPatch) => void = () => undefined;
+  onNewLink: (patch: ViewPatch, panes: PaneCameras) => void = () => undefined;
   readonly #settings: EmbeddingSettings | null;
   #token = "";
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -35,8 +37,11 @@ export class Address {
     this.patch = first.patch;
     this.warnings = first.warnings;
     this.marks = first.marks;
+    this.panes = first.panes;
     window.addEventListener("hashchange", () => {
-      this.onNewLink(this.#read().patch);
+      const { patch, panes } = this.#read();
+      this.panes = panes;
+      this.onNewLink(patch, panes);
     });
   }
 
@@ -54,17 +59,17 @@ export class Address {
     clearTimeout(this.#timer);
     if (this.#settings) return;
     this.#timer = setTimeout(() => {
-      window.history.replaceState(null, "", formatFragment(view, null, this.marks));
+      window.history.replaceState(null, "", formatFragment(view, null, this.marks, this.panes));
     }, REMEMBER_MILLIS);
   }
 
   linkTo(view: View, withToken: boolean): string {
     const page = (this.#settings?.link ?? window.location.href).replace(/#.*$/, "");
-    return page + formatFragment(view, withToken ? this.#token : null, this.marks);
+    return page + formatFragment(view, withToken ? this.#token : null, this.marks, this.panes);
   }
 
-  #read(): { patch: ViewPatch; warnings: readonly string[]; marks: string | null } {
-    const { token, view, marks } = parseFragment(window.location.hash);
+  #read(): { patch: ViewPatch; warnings: readonly string[] } & Pick<Fragment, "marks" | "panes"> {
+    const { token, view, marks, panes } = parseFragment(window.location.hash);
     if (token !== null) {
       this.setToken(token);
       const rest = window.location.hash
@@ -76,6 +81,6 @@ export class Address {
     } else if (this.#token === "") {
       this.#token = storedToken(pageStorage("sessionStorage"), window.location.pathname);
     }
-    return { patch: view?.patch ?? {}, warnings: view?.warnings ?? [], marks };
+    return { patch: view?.patch ?? {}, warnings: view?.warnings ?? [], marks, panes };
   }
 }

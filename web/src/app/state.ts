@@ -5,6 +5,7 @@ import type { ArrayInfo, Dataset, SelectableMeaning } from "../dataset/dataset.t
 import { positionKey, statsKey, type Stats } from "../dataset/stats.ts";
 import type { PixelSize } from "../draw/picture.ts";
 import type { FrameInfo, Participant, Severity, Fidelity, ValuesNote } from "../session/messages.ts";
+import { DEFAULT_PLAYBACK, type Playback } from "../session/playback.ts";
 import type { Server } from "../session/servers.ts";
 import type { Colormap } from "../transfer/colormap.ts";
 import { DEFAULT_MARKS, type MarkSettings } from "../ui/marks/settings.ts";
@@ -52,6 +53,8 @@ export interface State {
   readonly frame: FrameInfo | null;
   /** True if that frame shows the present view. */
   readonly isCurrent: boolean;
+  /** True while the node decides what else changes with another array. */
+  readonly isSettling: boolean;
   /** Statistics of the array shown, possibly of the previous step or channel; null while unknown. */
   readonly stats: ArrayStats | null;
   /** The node's latest note on the values shown. */
@@ -67,6 +70,10 @@ export interface State {
   /** Other participants, and what is shared with them. */
   readonly together: TogetherState;
   readonly isPlaying: boolean;
+  /** How time is played, on this page. */
+  readonly playback: Playback;
+  /** Runs of time steps that were complete when they were shown. */
+  readonly completeSteps: readonly (readonly [first: number, last: number])[];
   readonly isPanelOpen: boolean;
   readonly marks: MarkSettings;
   readonly toasts: readonly Toast[];
@@ -80,6 +87,7 @@ export const INITIAL_STATE: State = {
   fidelity: null,
   frame: null,
   isCurrent: false,
+  isSettling: false,
   stats: null,
   values: null,
   screen: { width: 1, height: 1 },
@@ -90,6 +98,8 @@ export const INITIAL_STATE: State = {
   role: "own",
   together: INITIAL_TOGETHER,
   isPlaying: false,
+  playback: DEFAULT_PLAYBACK,
+  completeSteps: [],
   isPanelOpen: true,
   marks: DEFAULT_MARKS,
   toasts: [],
@@ -137,16 +147,22 @@ export function valuesNote({ values, array, view }: State): string {
 
 /** Actions that components of the page may ask for. */
 export interface Actions {
-  /** Changes the view; `moving` while more changes follow at once, then `rest`. */
-  readonly change: (patch: ViewPatch, moving?: boolean) => void;
+  /**
+   * Changes the view; `moving` while more changes follow at once, then `rest`; `automatic` if the page does it by itself: that neither
+   * ends following nor can be undone.
+   */
+  readonly change: (patch: ViewPatch, moving?: boolean, automatic?: boolean) => void;
   readonly rest: () => void;
   /** Changes the newest transfer function, which may be newer than the state shown last. */
-  readonly edit: (how: (transfer: Transfer) => Transfer, moving?: boolean) => void;
-  /** Shows another array, with a camera and a transfer function that suit it. */
+  readonly edit: (how: (transfer: Transfer) => Transfer, moving?: boolean, automatic?: boolean) => void;
+  /** Shows another array; the node chooses what else changes with it. */
   readonly showArray: (name: string) => void;
   /** Sets the meaning of the values of all arrays of the file, for all participants; null: as in the file. */
   readonly interpret: (meaning: SelectableMeaning | null) => void;
   readonly togglePlay: () => void;
+  readonly setPlayback: (playback: Partial<Playback>) => void;
+  /** Shows the next or a previous time step, around the ends. */
+  readonly stepTime: (by: number) => void;
   readonly resetCamera: () => void;
   /** One of the six views along the axes, from 0. */
   readonly axisView: (index: number) => void;

@@ -1,9 +1,11 @@
 //! Playback of the time axis: requests the next step once the current one is on the screen.
 
-import { nextStepMillis } from "../session/playback.ts";
+import { nextStepMillis, type Playback } from "../session/playback.ts";
 
 export class TimePlayer {
   readonly #step: () => void;
+  /** Direction in which time is played; back and forth reverses it. */
+  direction: 1 | -1 = 1;
   #steppedMillis = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -13,15 +15,15 @@ export class TimePlayer {
   }
 
   /** Schedules the next step; `isShown`: the current one is on the screen. */
-  schedule(isShown: boolean): void {
+  schedule(isShown: boolean, playback: Playback): void {
     const now = performance.now();
-    const at = nextStepMillis(this.#steppedMillis, isShown);
+    const at = nextStepMillis(this.#steppedMillis, isShown, playback);
     if (!Number.isFinite(at)) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(this.#step, Math.max(0, at - now));
   }
 
-  /** Notes the time of a step, from which the next one is at least `STEP_MILLIS` away. */
+  /** Notes the time of a step, from which the next one is at least an interval of the rate away. */
   stepped(): void {
     this.#steppedMillis = performance.now();
   }

@@ -4,11 +4,8 @@
 import { AXIS_VIEWS, fit, toggleProjection } from "../camera/camera.ts";
 import {
   asDrawn,
-  canColor,
   findArray,
-  isContinuous,
   timeSteps,
-  type ArrayInfo,
   type Dataset,
   type DrawnArray,
   type SelectableMeaning,
@@ -19,10 +16,12 @@ import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/pictur
 import type { Json } from "../json.ts";
 import type { Embedding } from "../notebook/embedding.ts";
 import type { Fidelity, FrameInfo } from "../session/messages.ts";
-import { nextTime } from "../session/playback.ts";
+import { CompleteSteps } from "../session/complete-steps.ts";
+import { firstTime, nextTime } from "../session/playback.ts";
 import { ViewSync } from "../session/view-sync.ts";
 import { formatMarks, parseMarks, storedMarks, storeMarks, type MarkSettings } from "../ui/marks/settings.ts";
-import type { Camera, ColorBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
+import type { PaneCameras } from "../view/fragment.ts";
+import type { Camera, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
 import { Calls } from "./calls.ts";
@@ -46,6 +45,8 @@ export interface ViewerOptions {
   readonly paintMarks: PaintOver;
   /** Handles a message on a further picture of the page. */
   readonly onPane: (message: Extract<FromWorker, { kind: "pane" }>) => void;
+  /** Sets the cameras of further pictures, which another link has. */
+  readonly onPaneCameras: (cameras: PaneCameras) => void;
   /** Of a page in a frame. */
   readonly embedding: Embedding | null;
 }
@@ -63,6 +64,7 @@ export class Viewer implements Actions {
   readonly #player = new TimePlayer(() => {
     this.#playStep();
   });
+  readonly #completeSteps = new CompleteSteps();
   readonly #statsRequests = new StatsRequests((message) => {
     this.#connection.send(message);
   });
@@ -140,7 +142,8 @@ export class Viewer implements Actions {
     }).observe(this.#options.canvas);
     this.#watchPixelRatio();
     this.#resized();
-    this.#address.onNewLink = (patch) => {
+    this.#address.onNewLink = (patch, panes) => {
+      this.#options.onPaneCameras(panes);
       this.change(patch);
       if (this.#state.connection.kind !== "open") this.connectNow();
     };
@@ -155,6 +158,17 @@ export class Viewer implements Actions {
   readonly send = (message: ToWorker): void => {
     this.#connection.send(message);
   };
+
+  /** Cameras of further pictures that the link has. */
+  get paneCameras(): PaneCameras {
+    return this.#address.panes;
+  }
+
+  /** Puts the cameras of further pictures into links. */
+  rememberPanes(cameras: PaneCameras): void {
+    this.#address.panes = cameras;
+    this.#address.remember(this.#viewSync.view);
+  }
 
   setColormaps(colormaps: State["colormaps"]): void {
     this.#set({ colormaps });
@@ -172,12 +186,13 @@ export class Viewer implements Actions {
 
   // Actions.
 
-  change = (patch: ViewPatch, moving = false): void => {
+  change = (patch: ViewPatch, moving = false, automatic = false): void => {
     if (this.#state.role === "watch") {
+      if (automatic) return;
       this.#toasts.show("info", "You are watching: follow somebody in the people panel to see their view");
       return;
     }
-    this.#viewSync.change(patch, moving);
+    this.#viewSync.change(patch, moving, automatic);
     this.#viewChanged();
     this.#address.remember(this.#viewSync.view);
   };
@@ -187,22 +202,15 @@ export class Viewer implements Actions {
     this.#schedule();
   };
 
-  edit = (how: (transfer: Transfer) => Transfer, moving = false): void => {
+  edit = (how: (transfer: Transfer) => Transfer, moving = false, automatic = false): void => {
     const { transfer } = this.#viewSync.view;
-    if (transfer) this.change({ transfer: how(transfer) }, moving);
+    if (transfer) this.change({ transfer: how(transfer) }, moving, automatic);
   };
 
   showArray = (name: string): void => {
     const array = this.#state.dataset ? findArray(this.#state.dataset, name) : null;
-    if (!array) return;
-    const steps = timeSteps(array);
-    const time = Math.min(this.#viewSync.view.time, Math.max(0, steps - 1));
-    // Camera and transfer function rarely suit another array; the node fills in new ones.
-    const patch = { array: array.name, time, at: {}, level: null, camera: null, transfer: null };
-    // Without surfaces and slices, which are those of the old array, the mode `surfaces` would show nothing.
-    const { mode: before } = this.#viewSync.view;
-    const mode = isContinuous(array) && before !== "surfaces" ? before : "composite";
-    this.change({ ...patch, color_by: this.#colorsOf(array), surfaces: [], slices: [], mode });
+    // The node decides what else changes: `View::with_consequences`.
+    if (array) this.change({ array: array.name });
   };
 
   interpret = (meaning: SelectableMeaning | null): void => {
@@ -213,11 +221,20 @@ export class Viewer implements Actions {
     const isPlaying =
       !this.#state.isPlaying && this.#state.array !== null && timeSteps(this.#state.array) > 1;
     this.#set({ isPlaying });
-    if (isPlaying) this.#player.schedule(this.#state.isCurrent);
-    else {
+    if (isPlaying && this.#state.array) {
+      const { view, playback, array } = this.#state;
+      const first = firstTime(view.time, timeSteps(array), playback.repeat);
+      this.#player.direction = 1;
+      if (first !== view.time) this.change({ time: first }, true);
+      this.#player.schedule(this.#isCurrent(), playback);
+    } else {
       this.rest();
       if (this.#state.fidelity) this.#statsRequests.update(this.#state, this.#state.fidelity);
     }
+  };
+
+  setPlayback = (playback: Partial<State["playback"]>): void => {
+    this.#set({ playback: { ...this.#state.playback, ...playback } });
   };
 
   stepTime = (by: number): void => {
@@ -443,7 +460,7 @@ export class Viewer implements Actions {
     if (this.#state.connection.kind === "open" && view.camera !== null)
       this.#requestedView = withoutNulls(view);
     this.#picture.setBackground(view.background);
-    this.#set({ view, array, stats, isCurrent: this.#isCurrent() });
+    this.#set({ view, array, stats, isCurrent: this.#isCurrent(), isSettling: this.#viewSync.isSettling });
     // During playback no histograms are requested; one is requested for the step at which it stops.
     if (isElsewhere && this.#state.fidelity && !this.#state.isPlaying)
       this.#statsRequests.update(this.#state, this.#state.fidelity);
@@ -459,12 +476,26 @@ export class Viewer implements Actions {
     this.#set({ frame });
     this.#setFidelity(frame.fidelity);
     this.#screenshot.drawn(frame);
-    if (this.#state.isPlaying) this.#player.schedule(this.#state.isCurrent);
+    if (this.#state.isPlaying) this.#player.schedule(this.#state.isCurrent, this.#state.playback);
   }
 
   #setFidelity(fidelity: Fidelity): void {
     this.#set({ fidelity, isCurrent: this.#isCurrent() });
+    this.#noteStep(fidelity);
     this.#statsRequests.update(this.#state, fidelity);
+  }
+
+  /** Notes that a time step is complete on the screen. */
+  #noteStep(fidelity: Fidelity): void {
+    const { array, view, dataset } = this.#state;
+    if (!array || timeSteps(array) < 2) return;
+    this.#completeSteps.begin(
+      JSON.stringify([dataset?.id, dataset?.generation, array.name, view.at, view.level]),
+    );
+    const hasAll = fidelity.blocksTotal > 0 && fidelity.blocksPresent === fidelity.blocksTotal;
+    if (hasAll && this.#isCurrent()) this.#completeSteps.add(view.time);
+    const { runs } = this.#completeSteps;
+    if (runs !== this.#state.completeSteps) this.#set({ completeSteps: runs });
   }
 
   // Camera, time and size.
@@ -478,14 +509,15 @@ export class Viewer implements Actions {
   #playStep(): void {
     if (!this.#state.isPlaying || !this.#state.array) return;
     this.#player.stepped();
-    this.change({ time: nextTime(this.#viewSync.view.time, timeSteps(this.#state.array)) }, true);
-  }
-
-  /** Returns the view's other array that determines the colors, if it can color `array`; otherwise null. */
-  #colorsOf(array: ArrayInfo): ColorBy | null {
-    const by = this.#viewSync.view.color_by;
-    const colors = by && this.#state.dataset ? findArray(this.#state.dataset, by.array) : null;
-    return colors && canColor(colors, array) ? by : null;
+    const { repeat } = this.#state.playback;
+    const steps = timeSteps(this.#state.array);
+    const next = nextTime(this.#viewSync.view.time, steps, this.#player.direction, repeat);
+    if (!next) {
+      this.togglePlay();
+      return;
+    }
+    this.#player.direction = next.direction;
+    this.change({ time: next.time }, true);
   }
 
   #screen(): PixelSize {

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 
+import { isDrag } from "./click.ts";
 import type { Camera, Vec3 } from "../view/schema.ts";
 import {
   AXIS_VIEWS,
@@ -180,4 +181,13 @@ describe("keys of a control that has the focus", () => {
     expect(commands("toggle")).toBe("r 1 Home ?");
     expect(commands("button")).toBe("r 1 ArrowUp Home ?");
   });
+});
+
+it("a press is a click or a drag, by how far it moves", () => {
+  expect([isDrag(3, 0, false), isDrag(3, 1, false), isDrag(8, 8, true), isDrag(9, 9, true)]).toEqual([
+    false,
+    true,
+    false,
+    true,
+  ]);
 });

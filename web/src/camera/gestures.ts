@@ -3,6 +3,7 @@
 
 import type { Camera } from "../view/schema.ts";
 import { orbit, pan, zoom, type Size } from "./camera.ts";
+import { isDrag } from "./click.ts";
 
 export interface GestureTarget {
   /** The camera now; null while there is none. */
@@ -29,6 +30,8 @@ export class Gestures {
   readonly #target: GestureTarget;
   readonly #pointers = new Map<number, Point>();
   #isPanning = false;
+  /** Place where the first pointer was pressed; null once it has moved farther than in a click. */
+  #pressed: Point | null = null;
   #wheelTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(element: HTMLElement, target: GestureTarget) {
@@ -66,7 +69,9 @@ export class Gestures {
     this.#element.setPointerCapture(event.pointerId);
     this.#element.focus({ preventScroll: true });
     this.#isPanning = event.button === 1 || event.button === 2 || event.shiftKey;
-    this.#pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    const at = { x: event.clientX, y: event.clientY };
+    this.#pressed = this.#pointers.size === 0 ? at : null;
+    this.#pointers.set(event.pointerId, at);
   }
 
   #move(event: PointerEvent): void {
@@ -74,12 +79,22 @@ export class Gestures {
     const camera = this.#target.camera();
     if (!before || !camera) return;
     const now = { x: event.clientX, y: event.clientY };
+    if (this.#isClick(now, event.pointerType === "touch")) return;
     const [dx, dy] = [now.x - before.x, now.y - before.y];
     if (dx === 0 && dy === 0) return;
     const other = [...this.#pointers].find(([id]) => id !== event.pointerId)?.[1];
     this.#pointers.set(event.pointerId, now);
     if (other) this.#target.move(this.#pinch(camera, before, now, other));
     else this.#target.move((this.#isPanning ? pan : orbit)(camera, dx, dy, this.#size()));
+  }
+
+  /** True until the only pointer has moved farther than in a click; the camera turns from there on. */
+  #isClick(now: Point, isTouch: boolean): boolean {
+    if (!this.#pressed) return false;
+    if (!isDrag(now.x - this.#pressed.x, now.y - this.#pressed.y, isTouch)) return true;
+    this.#pressed = null;
+    for (const id of this.#pointers.keys()) this.#pointers.set(id, now);
+    return true;
   }
 
   /** Handles a move of one of two fingers: their middle pans, their distance zooms. */
@@ -93,6 +108,7 @@ export class Gestures {
 
   #up(event: PointerEvent): void {
     if (!this.#pointers.delete(event.pointerId)) return;
+    this.#pressed = null;
     if (this.#pointers.size === 0) this.#target.rest();
   }
 

@@ -28,6 +28,7 @@ export const KEY_HELP: readonly (readonly [keys: readonly string[], does: string
   [["M"], "Three planes and the volume"],
   [["G"], "Grid of linked pictures: next size"],
   [["Page ↑", "Page ↓"], "Next, previous slice"],
+  [["Tab", "arrows"], "Move slices, oblique planes and the clip box by their handles; Shift: faster"],
   [["Space"], "Play or pause time"],
   [[",", "."], "One time step back, forward"],
   [["P"], "Show or hide the panel"],

@@ -49,6 +49,8 @@ export interface ArrayInfo {
   readonly levels: readonly Level[];
   /** Levels in the file, if `levels` are those of a regular grid on which the array is drawn. */
   readonly fileLevels: readonly Level[];
+  /** Axes in the file, if `axes` are those of a regular grid on which the array is drawn. */
+  readonly fileAxes?: readonly Axis[];
   /** True for a field of an adaptive mesh, whose grids can be drawn. */
   readonly hasGrids: boolean;
   /** True if the file names arrays with the coordinates of its elements. */
@@ -107,7 +109,7 @@ export function asDrawn(dataset: Dataset, drawn: readonly DrawnArray[]): Dataset
     const own = byName.get(array.name);
     if (own?.axes.length !== array.axes.length) return array;
     const { axes, levels, worldUnits, notes } = own;
-    return { ...array, axes, levels, worldUnits, notes };
+    return { ...array, axes, levels, worldUnits, notes, fileAxes: array.axes };
   };
   const isNew = (array: DrawnArray) =>
     array.dtype !== "" && !dataset.arrays.some(({ name }) => name === array.name);

@@ -2,6 +2,7 @@
 //! wheel step through slices, a double click fits. A click, or a drag of the crosshair, moves the crosshair where there is one.
 
 import { pan, type Size } from "../camera/camera.ts";
+import { isDrag } from "../camera/click.ts";
 import type { Camera } from "../view/schema.ts";
 import type { ScreenPoint } from "./plane-camera.ts";
 
@@ -38,8 +39,6 @@ const PIXELS_PER_SLICE = 50;
 /** Scale per pixel of wheel travel. */
 const WHEEL_RATE = 0.0014;
 const LINE_PIXELS = 16;
-/** Farthest move of a click. */
-const CLICK_PIXELS = 4;
 const WHEEL_REST_MILLIS = 180;
 
 /** Collects wheel travel into whole steps. */
@@ -142,7 +141,8 @@ export class ImageGestures {
     const [dx, dy] = [now.x - before.x, now.y - before.y];
     if (dx === 0 && dy === 0) return;
     const other = [...this.#pointers].find(([id]) => id !== event.pointerId)?.[1];
-    if (!drag.hasMoved && Math.hypot(now.x - drag.start.x, now.y - drag.start.y) < CLICK_PIXELS) return;
+    const isTouch = event.pointerType === "touch";
+    if (!drag.hasMoved && !isDrag(now.x - drag.start.x, now.y - drag.start.y, isTouch)) return;
     this.#pointers.set(event.pointerId, now);
     drag.hasMoved = true;
     const size = this.#size();

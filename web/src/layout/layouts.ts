@@ -103,6 +103,7 @@ export class Layouts {
       this.#completedKey = "";
       return;
     }
+    if (state.isSettling) return;
     if (this.#memoryOf !== array.name) this.#memory = NO_MEMORY;
     this.#memoryOf = array.name;
     const key = this.#key(layoutOf(view, array));
@@ -111,11 +112,11 @@ export class Layouts {
       if (view.camera === null && view.layout === null) return;
       this.#completedKey = key;
       const patch = completed(dataset, array, view, this.#page.size());
-      if (patch) this.#page.actions.change(patch);
+      if (patch) this.#page.actions.change(patch, false, true);
       return;
     }
     const patch = squared(array, view, this.#page.size());
-    if (patch) this.#page.actions.change(patch);
+    if (patch) this.#page.actions.change(patch, false, true);
   }
 
   #key(layout: ShownLayout): string {

@@ -27,6 +27,7 @@ import {
 } from "../layout/space.ts";
 import { el, setText } from "../ui/dom.ts";
 import type { Place } from "../ui/save/sizes.ts";
+import type { PaneCameras } from "../view/fragment.ts";
 import type { Camera, Vec3, View } from "../view/schema.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import { cellBar, type CellBar } from "./cell-bar.ts";
@@ -49,6 +50,8 @@ export interface PanesPage {
   readonly state: () => State;
   readonly send: (message: ToWorker) => void;
   readonly layouts: Layouts;
+  /** Called when the person has moved the camera of a further picture. */
+  readonly onCameras: (cameras: PaneCameras) => void;
 }
 
 interface OpenPane {
@@ -58,6 +61,8 @@ interface OpenPane {
   readonly bar: CellBar | null;
   /** Array that its camera was made for. */
   cameraOf: string;
+  /** Its camera was moved by the person, or comes from a link. */
+  isMoved: boolean;
   /** It has joined the session, or tried to. */
   hasJoined: boolean;
 }
@@ -90,8 +95,12 @@ export class Panes implements Component {
   /** The axis of the plane that the pointer was over last. */
   #activeAxis: AxisNumber = 2;
 
-  constructor(canvas: HTMLElement, page: PanesPage) {
+  /** Cameras of a link, for pictures that are not open yet. */
+  #restored: PaneCameras;
+
+  constructor(canvas: HTMLElement, page: PanesPage, cameras: PaneCameras) {
     this.#page = page;
+    this.#restored = cameras;
     this.#mainBar = mainBar(page.actions, page.layouts);
     this.#main = el("section", { class: "pane", "data-pane": MAIN }, this.#mainBar.element);
     this.element = el("div", { class: "panes" }, this.#main);
@@ -119,6 +128,16 @@ export class Panes implements Component {
     const others = [...this.#open.values()].filter(({ pane }) => pane.isOpen);
     const all = [ofMain, ...others.map(({ pane }) => shownPane(pane))];
     return all.filter(({ place }) => place.width > 0 && place.height > 0);
+  }
+
+  /** Shows the further pictures with the cameras of a link; the others are fitted again. */
+  restore(cameras: PaneCameras): void {
+    this.#restored = cameras;
+    for (const [key, open] of this.#open) {
+      open.pane.camera = cameras[key] ?? null;
+      open.isMoved = open.pane.camera !== null;
+    }
+    this.update(this.#page.state());
   }
 
   receive(message: Extract<FromWorker, { kind: "pane" }>): void {
@@ -152,10 +171,12 @@ export class Panes implements Component {
   /** Opens and closes pictures. */
   #arrange(specs: readonly PaneSpec[]): void {
     const keys = new Set(specs.map(paneKey));
-    for (const [key, { pane }] of this.#open) {
+    for (const [key, open] of this.#open) {
+      const { pane } = open;
       if (keys.has(key)) continue;
       pane.close();
       this.#open.delete(key);
+      if (open.isMoved) this.#remember(open, false);
     }
     for (const spec of specs) {
       const key = paneKey(spec);
@@ -192,7 +213,11 @@ export class Panes implements Component {
         : null;
     if (layer) pane.canvas.after(layer.element);
     if (bar) pane.bar.append(bar.element);
-    const open: OpenPane = { spec, pane, layer, bar, cameraOf: "", hasJoined: false };
+    pane.camera = this.#restored[key] ?? null;
+    const isMoved = pane.camera !== null;
+    // A picture that is opened again later is fitted.
+    this.#restored = Object.fromEntries(Object.entries(this.#restored).filter(([name]) => name !== key));
+    const open: OpenPane = { spec, pane, layer, bar, cameraOf: "", isMoved, hasJoined: false };
     this.element.append(pane.element);
     new ImageGestures(pane.canvas, this.#imageTarget(open));
     if (spec.kind === "cell")
@@ -241,8 +266,11 @@ export class Panes implements Component {
     if (spec.kind === "plane") this.#showPlane(open, spec.axis, state, dataset, array);
     else if (pane.isVisible) {
       const isFree = view.grid?.tied === false || !this.#isAlike(open, dataset, array);
-      if (!isFree) pane.camera = null;
-      else if (this.#isAlike(open, dataset, array)) pane.camera ??= view.camera;
+      if (!isFree) {
+        pane.camera = null;
+        if (open.isMoved) this.#remember(open, false);
+      }
+      if (isFree && this.#isAlike(open, dataset, array)) pane.camera ??= view.camera;
       pane.show(
         cellView(
           view,
@@ -259,7 +287,12 @@ export class Panes implements Component {
     const { pane, layer } = open;
     if (!pane.isVisible) return;
     const key = `${dataset.id} ${array.name}`;
-    if (!pane.camera || open.cameraOf !== key) pane.camera = fitPlane(dataset, array, axis, pane.size());
+    // The first array is that of the link, with its camera.
+    const isOther = open.cameraOf !== "" && open.cameraOf !== key;
+    if (!pane.camera || isOther) {
+      pane.camera = fitPlane(dataset, array, axis, pane.size());
+      if (open.isMoved) this.#remember(open, false);
+    }
     open.cameraOf = key;
     const size = pane.size();
     const isLarge = pixelsPerVoxel(pane.camera, array, axis, size) >= SQUARES_FROM_PIXELS;
@@ -294,8 +327,18 @@ export class Panes implements Component {
     if (isTied) this.#page.actions.change({ camera }, true);
     else {
       open.pane.camera = camera;
+      this.#remember(open, true);
       this.update(this.#page.state());
     }
+  }
+
+  /** Notes whether the camera of a picture belongs into links. */
+  #remember(open: OpenPane, isMoved: boolean): void {
+    open.isMoved = isMoved;
+    const moved = [...this.#open].flatMap(([key, { pane, isMoved: is }]) =>
+      is && pane.camera ? [[key, pane.camera] as const] : [],
+    );
+    this.#page.onCameras(Object.fromEntries(moved));
   }
 
   #imageTarget(open: OpenPane): ImageTarget {

@@ -6,7 +6,8 @@ import { isEnlarged, pictureSize, screenSize } from "../draw/picture.ts";
 import { backoffMillis } from "./backoff.ts";
 import { parseItem } from "./messages.ts";
 import { NoteQueue } from "./note-queue.ts";
-import { nextStepMillis, nextTime, STEP_MILLIS } from "./playback.ts";
+import { CompleteSteps, MAX_STEPS_KNOWN, runs } from "./complete-steps.ts";
+import { firstTime, nextStepMillis, nextTime } from "./playback.ts";
 import { storeToken, storedToken } from "./token.ts";
 import { SEQ_STEP, ViewSync } from "./view-sync.ts";
 
@@ -135,11 +136,62 @@ describe("waiting", () => {
   });
 });
 
+describe("changes by the page itself", () => {
+  it("neither end a movement nor count as the person's", () => {
+    const views = joined();
+    views.change({ time: 1 }, true);
+    views.takeNote();
+    views.change({ level: 2 }, false, true);
+    expect(views.takeNote()).toMatchObject({ automatic: true, moving: true });
+    views.rest();
+    expect(views.takeNote()).toMatchObject({ moving: false });
+  });
+
+  it("wait until the node has told what changes with another array", () => {
+    const views = joined();
+    expect(views.isSettling).toBe(false);
+    views.change({ array: "other" }, false);
+    expect(views.isSettling).toBe(true);
+    const note = views.takeNote();
+    if (note?.kind !== "view") throw new Error("expected a change of the view");
+    views.incoming(note.seq - 1, { v: 1 });
+    expect(views.isSettling).toBe(true);
+    views.incoming(note.seq + 1, { v: 1, array: "other", time: 0 });
+    expect(views.isSettling).toBe(false);
+  });
+});
+
 describe("playing", () => {
   it("waits for the picture and loops", () => {
-    expect(nextStepMillis(1000, false)).toBe(Infinity);
-    expect(nextStepMillis(1000, true)).toBe(1000 + STEP_MILLIS);
-    expect([nextTime(0, 3), nextTime(2, 3), nextTime(0, 0)]).toEqual([1, 0, 0]);
+    const playback = { rate: 4, repeat: "loop" } as const;
+    expect(nextStepMillis(1000, false, playback)).toBe(Infinity);
+    expect(nextStepMillis(1000, true, playback)).toBe(1250);
+    expect(nextTime(0, 3, 1, "loop")?.time).toBe(1);
+    expect(nextTime(2, 3, 1, "loop")?.time).toBe(0);
+    expect(nextTime(2, 3, 1, "once")).toBeNull();
+    expect(nextTime(2, 3, 1, "bounce")).toEqual({ time: 1, direction: -1 });
+    expect(nextTime(0, 3, -1, "bounce")).toEqual({ time: 1, direction: 1 });
+    expect(nextTime(0, 1, 1, "loop")).toBeNull();
+    expect([firstTime(2, 3, "once"), firstTime(2, 3, "loop"), firstTime(1, 3, "once")]).toEqual([0, 2, 1]);
+  });
+
+  it("knows the runs of steps that were complete, until other data are shown", () => {
+    expect(runs([5, 3, 4, 9])).toEqual([
+      [3, 5],
+      [9, 9],
+    ]);
+    const steps = new CompleteSteps();
+    steps.begin("rho");
+    steps.add(1);
+    steps.add(2);
+    const { runs: before } = steps;
+    steps.add(2);
+    expect(steps.runs).toBe(before);
+    expect(before).toEqual([[1, 2]]);
+    steps.begin("heat");
+    expect(steps.runs).toEqual([]);
+    for (let step = 0; step <= MAX_STEPS_KNOWN; step += 1) steps.add(step);
+    expect(steps.runs).toEqual([[1, MAX_STEPS_KNOWN]]);
   });
 });
 

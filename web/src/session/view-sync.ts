@@ -23,6 +23,8 @@ export class ViewSync {
   /** Number of the last change that altered the picture. */
   #alteredSeq = 0;
   readonly #fieldSeq = new Map<string, number>();
+  /** Number of a change to another array whose consequences the node has not told; 0 if there is none. */
+  #arraySeq = 0;
 
   get view(): View {
     return this.#view;
@@ -33,13 +35,23 @@ export class ViewSync {
     return seq >= this.#alteredSeq && Object.keys(this.#pending).length === 0;
   }
 
+  /**
+   * True while the node decides what else changes with another array: until then camera, slices and time may be those of the
+   * array before.
+   */
+  get isSettling(): boolean {
+    return this.#arraySeq > 0 || "array" in this.#pending;
+  }
+
   /** Starts with the view of a new connection; then sends the fields again that the user or the link has chosen. */
   joined(view: Json, wanted: ViewPatch, seq = 0): void {
     this.#seq = seq;
     this.#alteredSeq = seq;
     this.#fieldSeq.clear();
     this.#pending = {};
+    this.#moving = false;
     this.#sentMoving = false;
+    this.#arraySeq = 0;
     this.#view = { ...EMPTY_VIEW, ...parseView(view).patch };
     // After a reconnection, only what was changed meanwhile.
     const changed = Object.entries(wanted).filter(
@@ -54,7 +66,8 @@ export class ViewSync {
     this.#automatic = automatic && (isFirst || this.#automatic);
     this.#view = { ...this.#view, ...patch };
     this.#pending = { ...this.#pending, ...patch };
-    this.#moving = moving;
+    // What the page adds by itself does not end a movement by the person.
+    if (!automatic) this.#moving = moving;
   }
 
   /** Ends an interaction: the node may render at full quality. */
@@ -65,6 +78,7 @@ export class ViewSync {
   /** Applies a change by the node or another participant; keeps own changes that the node has not received. */
   incoming(seq: number, view: Json): void {
     this.#seq = Math.max(this.#seq, seq);
+    if (seq >= this.#arraySeq) this.#arraySeq = 0;
     // Frames with lower numbers show the view before.
     this.#alteredSeq = Math.max(this.#alteredSeq, seq);
     const { patch } = parseView(view);
@@ -81,6 +95,7 @@ export class ViewSync {
     this.#seq += SEQ_STEP;
     if (fields.length > 0) this.#alteredSeq = this.#seq;
     for (const field of fields) this.#fieldSeq.set(field, this.#seq);
+    if (fields.includes("array")) this.#arraySeq = this.#seq;
     const note: Note = {
       kind: "view",
       seq: this.#seq,

@@ -1,18 +1,27 @@
-//! The part of a link after `#`: `token=...&view=...`, in any order, either may be missing. The view is its JSON
-//! in base64url (nothing in it breaks when pasted into a message); plain and percent-encoded JSON are read too.
+//! The part of a link after `#`: `token=...&view=...&panes=...`, in any order, each may be missing. The view is its JSON
+//! in base64url (nothing in it breaks when pasted into a message); plain and percent-encoded JSON are read too. `panes` has the cameras
+//! of further pictures, which belong to the page, not to the view.
 
-import { parseJson } from "../json.ts";
-import { parseView, viewToJson, type ParsedView } from "./parse.ts";
-import { EMPTY_VIEW, type View, type ViewPatch } from "./schema.ts";
+import { isObject, parseJson } from "../json.ts";
+import { parseView, readCamera, viewToJson, type ParsedView } from "./parse.ts";
+import { EMPTY_VIEW, type Camera, type View, type ViewPatch } from "./schema.ts";
 
 /** Longest fragment that is looked at, characters. */
 export const MAX_FRAGMENT_CHARS = 65_536;
+
+/** Cameras of further pictures by the names of these, such as `plane-x` or `cell-2`. */
+export type PaneCameras = Readonly<Record<string, Camera>>;
+
+/** Most cameras of a link: those of three planes and of the cells of the largest grid. */
+const MAX_PANES = 11;
+const PANE_NAME = /^(plane-[xyz]|cell-\d)$/;
 
 export interface Fragment {
   readonly token: string | null;
   readonly view: ParsedView | null;
   /** Switches of the marks, as `ui/marks/settings.ts` writes them. */
   readonly marks: string | null;
+  readonly panes: PaneCameras;
 }
 
 /** Reads `location.hash`, with or without its `#`. */
@@ -28,14 +37,21 @@ export function parseFragment(hash: string): Fragment {
     token: token === undefined ? null : percentDecoded(token),
     view: view === undefined ? null : parseViewText(view),
     marks: parts.get("marks") ?? null,
+    panes: parsePanes(parts.get("panes") ?? ""),
   };
 }
 
 /** The fragment of a link, with its `#`. */
-export function formatFragment(view: View, token: string | null, marks: string | null = null): string {
+export function formatFragment(
+  view: View,
+  token: string | null,
+  marks: string | null = null,
+  panes: PaneCameras = {},
+): string {
   const parts = token === null ? [] : [`token=${encodeURIComponent(token)}`];
   const last = marks === null ? [] : [`marks=${marks}`];
-  return `#${parts.concat(`view=${formatView(view)}`, last).join("&")}`;
+  const cameras = Object.keys(panes).length === 0 ? [] : [`panes=${toBase64Url(JSON.stringify(panes))}`];
+  return `#${parts.concat(`view=${formatView(view)}`, last, cameras).join("&")}`;
 }
 
 /**
@@ -43,7 +59,10 @@ export function formatFragment(view: View, token: string | null, marks: string |
  * northing of 5,412,345 m needs eleven of them.
  */
 export function formatView(view: View): string {
-  const json = JSON.stringify(viewToJson(withoutDefaults(view)));
+  return toBase64Url(JSON.stringify(viewToJson(withoutDefaults(view))));
+}
+
+function toBase64Url(json: string): string {
   const bytes = new TextEncoder().encode(json);
   const base64 = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
   return base64.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
@@ -60,6 +79,22 @@ function parseViewText(text: string): ParsedView {
     return parseView(parseJson(/^(\{|%7b)/i.test(text) ? percentDecoded(text) : fromBase64Url(text)));
   } catch {
     return { patch: {}, warnings: ["the link's view cannot be read; showing the default one"] };
+  }
+}
+
+/** Reads the cameras of further pictures; those that do not fit are left out. */
+function parsePanes(text: string): PaneCameras {
+  if (text === "") return {};
+  try {
+    const value = parseJson(fromBase64Url(text));
+    const entries = isObject(value) ? Object.entries(value).slice(0, MAX_PANES) : [];
+    const cameras = entries.flatMap(([name, json]): [string, Camera][] => {
+      const camera = PANE_NAME.test(name) ? readCamera(json) : undefined;
+      return camera ? [[name, camera]] : [];
+    });
+    return Object.fromEntries(cameras);
+  } catch {
+    return {};
   }
 }
 

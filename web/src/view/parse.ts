@@ -135,7 +135,8 @@ function readVec3(value: Json | undefined): Vec3 | undefined {
   return isFinite(x) && isFinite(y) && isFinite(z) ? [x, y, z] : undefined;
 }
 
-function readCamera(value: Json): Camera | undefined {
+/** Reads a camera; `undefined` if it does not fit. */
+export function readCamera(value: Json): Camera | undefined {
   if (!isObject(value)) return undefined;
   const eye = readVec3(value.eye);
   const target = readVec3(value.target);

@@ -190,6 +190,22 @@ describe("fragment", () => {
     for (const text of ["%%%", "AAAA", "{", "bnVsbA", "x".repeat(100_000)]) {
       expect(parseFragment(`#view=${text}`).view?.warnings).toHaveLength(1);
     }
-    expect(parseFragment("")).toEqual({ token: null, view: null, marks: null });
+    expect(parseFragment("")).toEqual({ token: null, view: null, marks: null, panes: {} });
+  });
+
+  it("has the cameras of further pictures, and leaves out what does not fit", () => {
+    const camera = (x: number) => ({
+      eye: [x, 2, 3] as const,
+      target: [4, 5, 6] as const,
+      up: [0, 0, 1] as const,
+      projection: { orthographic: { height_world: 7 } },
+    });
+    const panes = { "plane-x": camera(1), "cell-3": camera(-5412345.25) };
+    expect(parseFragment(formatFragment(EMPTY_VIEW, null, "off", panes)).panes).toEqual(panes);
+    expect(formatFragment(EMPTY_VIEW, null, null, {})).not.toContain("panes");
+    const bad = { "plane-w": camera(1), "plane-y": { eye: [1, 2] }, "plane-z": camera(9) };
+    const text = btoa(JSON.stringify(bad)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+    expect(Object.keys(parseFragment(`#panes=${text}`).panes)).toEqual(["plane-z"]);
+    expect(parseFragment("#panes=%%%").panes).toEqual({});
   });
 });

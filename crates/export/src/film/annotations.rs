@@ -76,7 +76,7 @@ pub(crate) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
 }
 
 /// Describes an array's values: the long name of the file if it has one, and units.
-fn values_of(array: &ArrayInfo) -> String {
+pub(super) fn values_of(array: &ArrayInfo) -> String {
     let units = match shown_units(&array.units) {
         "" => String::new(),
         units => format!(" [{units}]"),
@@ -87,7 +87,7 @@ fn values_of(array: &ArrayInfo) -> String {
 
 /// Describes the position on each axis of more than one element that is neither space nor time: the name of a channel, a coordinate, or
 /// the index.
-fn other_positions(dataset: &Dataset, array: &ArrayInfo, position: &[u64]) -> Vec<String> {
+pub(super) fn other_positions(dataset: &Dataset, array: &ArrayInfo, position: &[u64]) -> Vec<String> {
     let axes = array.axes.iter().zip(array.shape()).zip(position);
     let has_space = array.axes.iter().any(|axis| axis.kind.is_spatial());
     let drawn_from = if has_space { array.axes.len() } else { array.axes.len().saturating_sub(3) };

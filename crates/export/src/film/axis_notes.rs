@@ -151,7 +151,7 @@ fn is_downward(array: &ArrayInfo, drawn: f64, step: f64) -> bool {
 }
 
 /// Kind of the coordinates of an axis, and their units for display.
-fn quantity_of(dataset: &Dataset, array: &ArrayInfo, axis: &Axis) -> (AxisQuantity, String) {
+pub(super) fn quantity_of(dataset: &Dataset, array: &ArrayInfo, axis: &Axis) -> (AxisQuantity, String) {
     let is_degrees = axis.units.trim().eq_ignore_ascii_case("degrees");
     let named = |names: [&str; 2]| is_degrees && names.contains(&axis.name.to_ascii_lowercase().as_str());
     match kind_of_degrees(&axis.units) {

@@ -7,6 +7,7 @@ mod annotations;
 mod axis_notes;
 mod journey;
 mod legend;
+mod line_plot;
 mod sink;
 mod slab_pictures;
 
@@ -26,11 +27,12 @@ use view::View;
 
 pub(crate) use self::annotations::annotations;
 pub use self::journey::{Journey, TimeSteps};
+use self::line_plot::line_plot;
 pub use self::sink::{FilmOptions, check_output, default_codec, is_film};
 use self::sink::{PictureFileKind, PictureSink, check_numbered, numbered_or_as_is, write};
 pub use self::slab_pictures::{SlabPictureRequest, check_slabs_output, draw_slabs, is_slabs, read_slabs};
 pub use crate::output::mp4::VideoCodec;
-use crate::picture::{PictureRequest, framed_view, transfer_choice};
+use crate::picture::{PictureRequest, framed_view, transfer_choice, with_isovalues};
 use crate::row_pictures::{SheetRequest, SheetStage, draw_png_file, png_texts};
 
 /// Maximum number of pictures of one command: a quarter of an hour at 25 per second.
@@ -148,6 +150,11 @@ pub async fn draw(
             "a transparent background is for pictures in PNG files; films have a background, and EXR files never have one",
         ));
     }
+    let stored = Arc::clone(source);
+    let request = &PicturesRequest {
+        picture: with_isovalues(source, &request.picture, size, &resources).await?,
+        ..request.clone()
+    };
     let is_single = kind == PictureFileKind::Png && !request.is_several() && request.slabs.is_none();
     if is_single && rank_group.is_none() && is_in_rows(size, &resources) {
         return draw_in_rows(source, request, size, resources, output, progress).await.map(Some);
@@ -194,9 +201,15 @@ pub async fn draw(
         };
         let Some(mut still) = film.next(of_blocks).await? else { break };
         last = Some((still.fidelity.clone(), still.view.clone(), still.values.clone()));
-        let notes = request.is_annotated.then(|| annotations(&still.view, size, &dataset)).transpose()?;
+        let plot = line_plot(&*stored, &still.view, size.width).await?;
+        // Plots have their own axes.
+        let is_annotated = request.is_annotated && plot.is_none();
+        let notes = is_annotated.then(|| annotations(&still.view, size, &dataset)).transpose()?;
         let slabs_output = slabs_output.as_deref().map(|output| numbered_or_as_is(output, done));
         let finish = move || {
+            if let Some(plot) = plot {
+                still.image = plot.draw(size);
+            }
             if let Some((output, slabs)) = slabs_output.zip(still.slabs.take()) {
                 write(&output, &encode_slabs(&slabs)?.1)?;
             }

@@ -13,6 +13,7 @@
 //! | `gather.rs` | elements of a list of indices, read in few boxes |
 //! | `line.rs` | values along a line |
 //! | `series.rs` | values over time at a point |
+//! | `plot.rs` | values of an array with one long axis |
 //! | `region.rs` | elements in a box or a polygon, for statistics |
 
 pub(crate) mod element;
@@ -20,6 +21,7 @@ pub(crate) mod gather;
 pub(crate) mod line;
 pub(crate) mod nearby;
 pub(crate) mod pick;
+pub(crate) mod plot;
 pub(crate) mod region;
 pub(crate) mod request;
 pub(crate) mod series;
@@ -30,6 +32,7 @@ use view::View;
 
 use self::line::LineProfile;
 use self::pick::PickAnswer;
+use self::plot::{PlotColumns, PlotRange};
 use self::region::StoredRegion;
 use self::request::{PickRequest, ViewChoice, ViewMeasurement};
 use self::series::TimeSeries;
@@ -89,6 +92,23 @@ impl Session {
         on_read: impl FnMut(u64, u64) + Send,
     ) -> Result<TimeSeries> {
         series::series(&Subject::of(self.shared(), choice)?, at, on_read).await
+    }
+
+    /// Returns the values of an array along its only long axis, each or the extremes of many; `on_read` gets the number of
+    /// elements read and of all elements.
+    ///
+    /// # Errors
+    /// As [`Session::profile`]; `Unsupported` for an array that is no line, `Invalid` for a part outside of it.
+    ///
+    /// # Cancel safety
+    /// Dropping the future stops reading.
+    pub async fn plot(
+        &self,
+        choice: &ViewChoice,
+        range: PlotRange,
+        on_read: impl FnMut(u64, u64) + Send,
+    ) -> Result<PlotColumns> {
+        plot::plot(&Subject::of(self.shared(), choice)?, range, on_read).await
     }
 
     /// Finds the stored elements of a box or a polygon, to compute statistics of them.

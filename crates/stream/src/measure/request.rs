@@ -69,6 +69,17 @@ pub enum ViewMeasurement {
         /// Point.
         at: [f64; 3],
     },
+    /// Values of an array with one long axis, for a plot.
+    Plot {
+        /// First index.
+        #[serde(default)]
+        from: u64,
+        /// Number of indices; the rest of the axis if missing.
+        #[serde(default)]
+        count: Option<u64>,
+        /// Most columns of the answer, at most [`super::plot::MAX_PLOT_COLUMNS`].
+        columns: u32,
+    },
     /// Statistics of the clipping box, or of the whole volume if there is none.
     Clip,
     /// Statistics of the box between two voxels, both included.
@@ -125,7 +136,7 @@ impl MeasureRequest {
         let points: Vec<[f64; 3]> = match &request.measurement {
             ViewMeasurement::Profile { from, to, .. } => vec![*from, *to],
             ViewMeasurement::Series { at } => vec![*at],
-            ViewMeasurement::Clip => Vec::new(),
+            ViewMeasurement::Clip | ViewMeasurement::Plot { .. } => Vec::new(),
             ViewMeasurement::Box { corners } => corners.to_vec(),
             ViewMeasurement::Polygon { corners, .. } => corners.clone(),
         };
@@ -174,6 +185,11 @@ mod tests {
             ViewMeasurement::Profile { samples: None, .. }
         ));
         assert!(MeasureRequest::parse(br#"{"kind": "clip", "participant": 1}"#).is_ok());
+        let plot = br#"{"kind": "plot", "columns": 800, "view": {"array": "level"}}"#;
+        assert!(matches!(
+            MeasureRequest::parse(plot).unwrap().measurement,
+            ViewMeasurement::Plot { from: 0, count: None, columns: 800 }
+        ));
         for bad in [
             r#"{"kind": "volume"}"#.to_owned(),
             r#"{"kind": "series", "at": [0, 0, 1e16]}"#.to_owned(),

@@ -332,7 +332,14 @@ impl RoomState {
         if let Some((_, view)) = self.room.view(from) {
             change.view = view.with_consequences(&change.view, dataset);
         }
-        self.room.change(from, &change, |view| check(view, dataset))
+        self.room.change(from, &change, |view| check(view, dataset))?;
+        // With another array other fields have changed, which the participant has to know.
+        if change.view.contains_key("array")
+            && let Some((seq, _)) = self.room.view(from)
+        {
+            self.room.set(from, seq, &Map::new())?;
+        }
+        Ok(())
     }
 
     fn tell_all(&mut self, severity: Severity, text: &str) {

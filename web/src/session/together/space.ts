@@ -11,7 +11,7 @@ export interface ScreenPoint {
   readonly y: number;
 }
 
-interface Ray {
+export interface Ray {
   readonly origin: Vec3;
   readonly direction: Vec3;
 }
@@ -33,7 +33,7 @@ export function project(camera: Camera, size: Size, point: Vec3): ScreenPoint | 
 }
 
 /** Returns the ray through a pixel; its direction has length 1 along the viewing direction. */
-function rayThrough(camera: Camera, size: Size, at: ScreenPoint): Ray {
+export function rayThrough(camera: Camera, size: Size, at: ScreenPoint): Ray {
   const { forward, right, up } = basis(camera);
   const perPixel = heightAtTarget(camera) / Math.max(1, size.height);
   const x = (at.x - size.width / 2) * perPixel;

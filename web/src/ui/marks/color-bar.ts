@@ -6,7 +6,8 @@ import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import type { LegendEntry } from "../../dataset/legend.ts";
 import type { Stats } from "../../dataset/stats.ts";
 import { cssColor, type Colormap } from "../../transfer/colormap.ts";
-import type { Transfer, View } from "../../view/schema.ts";
+import { scaleOver, shareBetween } from "../../transfer/value-scale.ts";
+import type { Transfer, ValueScale, View } from "../../view/schema.ts";
 import { labelColor } from "./label-color.ts";
 import type { Layout } from "./layout.ts";
 import { GAP, LINE, type Box, type Measure, type Shape } from "./shapes.ts";
@@ -30,18 +31,13 @@ const MAX_TITLE_LINES = 3;
 /** Ending of the names of arrays of packed colors. */
 const COLOR_END = " (color)";
 
-/** Scale of the colors: equal differences, equal ratios, or ratios on both sides of zero. */
-export type BarScale = "linear" | "log" | "symlog";
-/** Threshold of `symlog` as a share of the largest magnitude of the range; the node's own. */
-const SYMLOG_SHARE = 1e-3;
-
 export type ColorKey =
   | {
       readonly kind: "bar";
       readonly title: string;
       readonly range: readonly [number, number];
       readonly map: string;
-      readonly scale: BarScale;
+      readonly scale: ValueScale;
       readonly isReversed: boolean;
     }
   | {
@@ -96,7 +92,7 @@ export function colorKey(
 }
 
 /** Scale of a transfer function: `linear` unless it says otherwise. A logarithmic one needs a range above 0. */
-export function scaleOf(transfer: Transfer): BarScale {
+export function scaleOf(transfer: Transfer): ValueScale {
   const { scale } = transfer as Transfer & { readonly scale?: unknown };
   if (scale === "log" && transfer.range[0] > 0) return "log";
   return scale === "symlog" ? "symlog" : "linear";
@@ -224,7 +220,7 @@ export function barTicks(key: ColorKey & { kind: "bar" }, length: number, apart:
 
 /** Powers of ten on both sides of zero, and zero, about `count`. */
 function symlogTicks(low: number, high: number, count: number): Tick[] {
-  const threshold = Math.max(Math.abs(low), Math.abs(high)) * SYMLOG_SHARE;
+  const { threshold } = scaleOver("symlog", [low, high]);
   const side = (most: number) => (most > threshold ? logTicks(threshold, most, Math.max(2, count / 2)) : []);
   const powers = (most: number) => side(most).filter(({ value }) => Number.isInteger(Math.log10(value)));
   const negative = powers(-low).map(({ value, text }) => ({ value: -value, text: `−${text}` }));
@@ -237,12 +233,7 @@ function symlogTicks(low: number, high: number, count: number): Tick[] {
 /** Share of the bar at a value. */
 export function shareOf(key: ColorKey & { kind: "bar" }, value: number): number {
   const [low, high] = key.range;
-  const threshold = Math.max(Math.abs(low), Math.abs(high)) * SYMLOG_SHARE;
-  const position = (v: number) => {
-    if (key.scale === "log") return Math.log(v);
-    return key.scale === "symlog" ? Math.sign(v) * Math.log1p(Math.abs(v) / threshold) : v;
-  };
-  return (position(value) - position(low)) / (position(high) - position(low));
+  return shareBetween(scaleOver(key.scale, key.range), low, high, value);
 }
 
 function barMarks(

@@ -26,8 +26,8 @@ export function marksOverlay(actions: Actions, canvas: HTMLCanvasElement): Marks
   const measure = measureText();
   let drawn = "";
   const update = (state: State) => {
-    const { width, height } = canvas.getBoundingClientRect();
-    const shapes = composeMarks(state, state.marks, { width, height }, panelBoxes(), measure);
+    const { left, top, width, height } = canvas.getBoundingClientRect();
+    const shapes = composeMarks(state, state.marks, { width, height }, panelBoxes(left, top), measure);
     const colors = markColors(state.view.background);
     // Most states leave the marks as they are; an arm keeps the focus then.
     const key = JSON.stringify([width, height, shapes, colors]);
@@ -53,12 +53,17 @@ export function marksOverlay(actions: Actions, canvas: HTMLCanvasElement): Marks
   return { element, update, paint };
 }
 
-/** Visible panels of the page, in pixels from the upper left corner of the picture. */
-function panelBoxes(): Box[] {
+/** Visible panels of the page, in pixels from the upper left corner of the picture, whose place in the page is given. */
+function panelBoxes(fromLeft: number, fromTop: number): Box[] {
   const panels = document.querySelectorAll<HTMLElement>(".overlay .panel:not(.marks-menu):not([hidden])");
   return Array.from(panels, (panel) => panel.getBoundingClientRect())
     .filter(({ width, height }) => width > 0 && height > 0)
-    .map(({ left, top, right, bottom }) => ({ left, top, right, bottom }));
+    .map(({ left, top, right, bottom }) => ({
+      left: left - fromLeft,
+      top: top - fromTop,
+      right: right - fromLeft,
+      bottom: bottom - fromTop,
+    }));
 }
 
 /** Measures text with the font of the marks. */

@@ -93,6 +93,10 @@ it("clicks and taps are told from drags, long presses and pinches", () => {
     false,
   ]);
   expect(press(0, 80)).toBe(true);
+  // A drag that comes back has turned the camera, so it pins nothing.
+  clicks.down(1, { x: 0, y: 0 }, true, 0);
+  clicks.moved(1, { x: 40, y: 0 }, false);
+  expect(clicks.up(1, { x: 1, y: 0 }, false, 90)).toBe(false);
 });
 
 it("calls are bounded, cancelled, and end with the connection", () => {

@@ -20,6 +20,8 @@ export interface ProbeHost {
 }
 
 export interface ProbeComponent extends Component {
+  /** Panel of pinned places. */
+  readonly panel: HTMLElement;
   /** Pins the value in the middle of the picture. */
   readCenter(): void;
 }
@@ -59,7 +61,7 @@ export function probe(host: ProbeHost, canvas: HTMLCanvasElement): ProbeComponen
     },
   );
   const element = el("div", { class: "probe" }, readout, message, spoken, pins.element);
-  element.prepend(pins.crosses);
+  canvas.after(pins.crosses);
 
   /** Position in the picture, in its pixels, of one in the canvas. */
   const inPicture = ({ x, y }: Position): Position => {
@@ -82,7 +84,7 @@ export function probe(host: ProbeHost, canvas: HTMLCanvasElement): ProbeComponen
       x + OFFSET_PIXELS + offsetWidth > box.width ? x - OFFSET_PIXELS - offsetWidth : x + OFFSET_PIXELS;
     const top =
       y + OFFSET_PIXELS + offsetHeight > box.height ? y - OFFSET_PIXELS - offsetHeight : y + OFFSET_PIXELS;
-    readout.style.translate = `${Math.max(0, left)}px ${Math.max(0, top)}px`;
+    readout.style.translate = `${box.left + Math.max(0, left)}px ${box.top + Math.max(0, top)}px`;
   };
   const rest = new PointerRest({
     request: (position, done) => {
@@ -131,6 +133,7 @@ export function probe(host: ProbeHost, canvas: HTMLCanvasElement): ProbeComponen
     clicks.cancel(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
+    clicks.moved(event.pointerId, at(event), event.pointerType === "touch");
     if (event.buttons === 0 && event.pointerType !== "touch") rest.moved(at(event));
   });
   canvas.addEventListener("pointerleave", () => {
@@ -148,5 +151,5 @@ export function probe(host: ProbeHost, canvas: HTMLCanvasElement): ProbeComponen
   const readCenter = () => {
     pin({ x: canvas.clientWidth / 2, y: canvas.clientHeight / 2 });
   };
-  return { element, update, readCenter };
+  return { element, panel: pins.element, update, readCenter };
 }

@@ -1,5 +1,7 @@
 //! The value under the pointer: requested when the pointer rests, one request at a time.
 
+import { isDrag } from "../../camera/click.ts";
+
 /** Time without a move after which the pointer counts as at rest. */
 export const REST_MILLIS = 60;
 
@@ -77,8 +79,6 @@ export class PointerRest {
   }
 }
 
-/** Farthest that a pointer may move between press and release of a click, CSS pixels. */
-const CLICK_PIXELS = { mouse: 3, touch: 12 };
 /** Longest time between press and release of a click. */
 const CLICK_MILLIS = 500;
 
@@ -93,14 +93,21 @@ export class ClickDetector {
     this.#pressed = isPlain && this.#down.size === 1 ? { position, at: atMillis, id } : null;
   }
 
+  /** A pointer was moved: beyond the distance of a click it drags, also if it comes back. */
+  moved(id: number, position: Position, isTouch: boolean): void {
+    const pressed = this.#pressed;
+    if (pressed?.id !== id) return;
+    const { x, y } = pressed.position;
+    if (isDrag(position.x - x, position.y - y, isTouch)) this.#pressed = null;
+  }
+
   /** A pointer was released; true if that was a click. */
   up(id: number, position: Position, isTouch: boolean, atMillis: number): boolean {
     this.#down.delete(id);
     const pressed = this.#pressed;
     this.#pressed = null;
     if (pressed?.id !== id || atMillis - pressed.at > CLICK_MILLIS) return false;
-    const moved = Math.hypot(position.x - pressed.position.x, position.y - pressed.position.y);
-    return moved <= (isTouch ? CLICK_PIXELS.touch : CLICK_PIXELS.mouse);
+    return !isDrag(position.x - pressed.position.x, position.y - pressed.position.y, isTouch);
   }
 
   cancel(id: number): void {

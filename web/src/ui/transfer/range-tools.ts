@@ -22,9 +22,9 @@ export function rangeTools(actions: Actions): Component {
   let choice: RangeChoice = (pairs) => rangeBetween(pairs, [0.001, 0.999]);
   let follows = false;
   let followed = "";
-  const apply = (how: RangeChoice) => {
+  const apply = (how: RangeChoice, automatic = false) => {
     const range = state && how(shownQuantiles(state));
-    if (range) actions.edit((now) => spreadOver(now, range));
+    if (range) actions.edit((now) => spreadOver(now, range), false, automatic);
   };
   const choose = (how: RangeChoice) => () => {
     choice = how;
@@ -81,7 +81,7 @@ export function rangeTools(actions: Actions): Component {
     const step = `${next.array.name} ${positionKey(next.array, next.view)}`;
     if (step === followed) return;
     followed = step;
-    apply(choice);
+    apply(choice, true);
   };
   return { element, update };
 }

@@ -9,6 +9,7 @@ mod edges;
 mod keys;
 mod layout;
 mod legend;
+mod line_plot;
 mod notes;
 mod numbers;
 mod orientation;
@@ -23,14 +24,9 @@ use crate::image::Image;
 use crate::scene::camera::Lens;
 pub use axis::{AxisNote, AxisQuantity};
 pub use keys::LegendKey;
+pub use line_plot::LinePlot;
 pub use notes::Notes;
 use pen::Pen;
-use text::TextWriter;
-
-/// Rows of the image for each row of text.
-const ROWS_PER_LINE: u32 = 45;
-/// Smallest and largest letters, pixels.
-const LETTERS: (f32, f32) = (11.0, 400.0);
 
 /// Writes the notes into a picture.
 ///
@@ -53,10 +49,7 @@ pub fn annotate_rows(rows: &mut Image, top: u32, whole: ImageSize, notes: &Notes
 /// As [`annotate_rows`]; returns the pen that wrote.
 fn annotate_with<'a>(image: &'a mut Image, top: u32, whole: ImageSize, notes: &Notes) -> Result<Pen<'a>> {
     let lens = Lens::new(&notes.camera, whole)?;
-    let ink = if notes.is_dark { [0.85; 3] } else { [0.1; 3] };
-    let letters = (whole.height as f32 / ROWS_PER_LINE as f32).clamp(LETTERS.0, LETTERS.1);
-    let top = i64::from(top);
-    let mut pen = Pen { writer: TextWriter::new(letters), image, top, whole, ink, taken: Vec::new() };
+    let mut pen = Pen::new(image, top, whole, notes.is_dark);
     let edges = edges::draw(&mut pen, &lens, notes);
     let outline = edges::outline(&edges);
     orientation::letters(&mut pen, &lens, notes);

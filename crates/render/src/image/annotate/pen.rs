@@ -9,6 +9,10 @@ use crate::ImageSize;
 use crate::image::Image;
 use crate::image::raster::line_in_rows;
 
+/// Rows of the image for each row of text.
+const ROWS_PER_LINE: u32 = 45;
+/// Smallest and largest letters, pixels.
+const LETTERS: (f32, f32) = (11.0, 400.0);
 /// Opacity of lines; text is opaque.
 const LINE_OPACITY: f32 = 0.6;
 /// Size of letters for each pixel that a line is wide.
@@ -51,6 +55,15 @@ impl Area {
 pub(super) enum Depth {
     Before,
     Behind,
+}
+
+impl<'a> Pen<'a> {
+    /// Returns a pen for some rows of a picture of size `whole`, from row `top` on.
+    pub(super) fn new(image: &'a mut Image, top: u32, whole: ImageSize, is_dark: bool) -> Self {
+        let ink = if is_dark { [0.85; 3] } else { [0.1; 3] };
+        let letters = (whole.height as f32 / ROWS_PER_LINE as f32).clamp(LETTERS.0, LETTERS.1);
+        Pen { image, top: i64::from(top), whole, writer: TextWriter::new(letters), ink, taken: Vec::new() }
+    }
 }
 
 impl Pen<'_> {

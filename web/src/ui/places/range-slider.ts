@@ -1,7 +1,7 @@
 //! A slider with two thumbs that selects a range within 0 to 1: two native sliders on one track, so that keys, focus
 //! and screen readers work as on any slider.
 
-import { el } from "./dom.ts";
+import { el } from "../dom.ts";
 
 /** Step of the arrow keys, and smallest length of the range. */
 const STEP = 0.01;
