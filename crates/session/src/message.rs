@@ -159,6 +159,11 @@ pub enum ParticipantNote {
         /// New role.
         role: Role,
     },
+    /// Removal of a participant from the session; for owners.
+    Remove {
+        /// Participant who is removed.
+        who: ParticipantId,
+    },
     /// The pointer moved.
     Pointer {
         /// Place that it points to; `None` hides it.
@@ -432,6 +437,11 @@ pub enum Item {
         /// Steps that can be redone.
         redo: usize,
     },
+    /// The receiver was removed from the session; the last item of their `join`, which then fails as denied.
+    Removed {
+        /// Name of the owner who removed them.
+        by: String,
+    },
     /// Message for the user.
     Message {
         /// Severity of the message.
@@ -476,6 +486,10 @@ mod tests {
         );
         note(&json!({"kind": "pointer", "at": {"world": [1.0, 2.0, 3.0]}, "laser": true}));
         note(&json!({"kind": "role", "who": 3, "role": "watch"}));
+        assert_eq!(
+            note(&json!({"kind": "remove", "who": 3})),
+            ParticipantNote::Remove { who: ParticipantId(3) }
+        );
         note(&json!({"kind": "edit", "seq": 2, "edit": {"op": "say", "text": "hello"}}));
     }
 
@@ -570,6 +584,7 @@ mod tests {
                 Item::Message { severity: Severity::Warning, text: "x".into() },
                 json!({"kind": "message", "severity": "warning", "text": "x"}),
             ),
+            (Item::Removed { by: "Ada".into() }, json!({"kind": "removed", "by": "Ada"})),
         ] {
             assert_eq!(serde_json::to_value(&item).unwrap(), shape);
             assert_eq!(serde_json::from_value::<Item>(shape).unwrap(), item);

@@ -55,4 +55,4 @@ pub use viewer::outbox::OutgoingItem;
 pub use viewer::pace::{LOADING_BUDGET, MAX_FRAMES_IN_FLIGHT, MOVING_BUDGET, MOVING_HOLD, REFRESH, SETTLE};
 pub use viewer::scene::camera_in;
 pub use viewer::session::{MIN_MEMORY_BYTES, Participant, Session, SessionLoad};
-pub use viewer::shared::ProgressQuery;
+pub use viewer::shared::{ProgressQuery, RemovalHook};
