@@ -139,7 +139,7 @@ async function start(): Promise<void> {
   viewer.start();
   if (embedding) {
     embedding.listen(viewer.change);
-    embedding.watchClicks(canvas, () => viewer.state.view);
+    embedding.watchClicks(canvas, () => viewer.state.view, viewer.pick);
     viewer.setColormaps(parseColormaps(embedding.settings.colormaps));
   } else void loadColormaps(viewer);
 }

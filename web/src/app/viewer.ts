@@ -22,6 +22,9 @@ import type { Fidelity, FrameInfo } from "../session/messages.ts";
 import { nextTime } from "../session/playback.ts";
 import { ViewSync } from "../session/view-sync.ts";
 import { formatMarks, parseMarks, storedMarks, storeMarks, type MarkSettings } from "../ui/marks/settings.ts";
+import type { PickedPlace } from "../ui/probe/place.ts";
+import type { Position } from "../ui/probe/rest.ts";
+import { pickedSize, requestPick } from "../ui/probe/requests.ts";
 import type { Camera, ColorBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
@@ -109,6 +112,11 @@ export class Viewer implements Actions {
       rest: () => {
         this.rest();
       },
+      pick: (at, done) => {
+        this.pick(at, (place) => {
+          done(place?.world ?? null);
+        });
+      },
     });
     this.#address = new Address(options.embedding?.settings);
     this.#requestedView = this.#address.patch;
@@ -117,6 +125,7 @@ export class Viewer implements Actions {
     this.#state = { ...this.#state, marks };
     this.#connection = new ConnectionManager({
       token: () => this.#address.token,
+      ownToken: () => this.together.identity().resume,
       join: () => ({
         session: "main",
         ...this.together.identity(),
@@ -153,6 +162,14 @@ export class Viewer implements Actions {
   /** Sends a message to the worker, such as one on a further picture. */
   readonly send = (message: ToWorker): void => {
     this.#connection.send(message);
+  };
+
+  /** Requests what a place of the picture shows, CSS pixels from its left and top; null if that is not known. */
+  readonly pick = (at: Position, done: (place: PickedPlace | null) => void): void => {
+    const { width, height } = pickedSize(this.#state);
+    const { clientWidth, clientHeight } = this.#options.canvas;
+    const [across, down] = [at.x / Math.max(1, clientWidth), at.y / Math.max(1, clientHeight)];
+    requestPick(this.calls, this.#state, { x: across * width, y: down * height }, done);
   };
 
   setColormaps(colormaps: State["colormaps"]): void {
@@ -339,6 +356,7 @@ export class Viewer implements Actions {
       case "pointers":
       case "following":
       case "history":
+      case "removed":
         this.together.receive(message);
         return;
       case "values":

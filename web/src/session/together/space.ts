@@ -45,10 +45,16 @@ function rayThrough(camera: Camera, size: Size, at: ScreenPoint): Ray {
 }
 
 /**
- * Returns the world point under a pixel: on the first slice, else within the drawn box at the depth of the camera's target.
- * Null beside the data.
+ * Returns the world point under a pixel: on the first slice, else within the drawn box at the depth of `near`, a point that
+ * was seen close by, or without one at that of the camera's target. Null beside the data.
  */
-export function worldPoint(view: View, array: ArrayInfo, size: Size, at: ScreenPoint): Vec3 | null {
+export function worldPoint(
+  view: View,
+  array: ArrayInfo,
+  size: Size,
+  at: ScreenPoint,
+  near: Vec3 | null = null,
+): Vec3 | null {
   const map = array.levels[0]?.worldFromVoxel;
   if (!view.camera || !map) return null;
   const ray = rayThrough(view.camera, size, at);
@@ -62,7 +68,7 @@ export function worldPoint(view: View, array: ArrayInfo, size: Size, at: ScreenP
   const [first, last] = range;
   const slice = firstSlice(voxel, view.slices, first, last);
   const { forward } = basis(view.camera);
-  const depth = dot(sub(view.camera.target, ray.origin), forward);
+  const depth = dot(sub(near ?? view.camera.target, ray.origin), forward);
   const along = slice ?? Math.min(Math.max(depth, first), last);
   return add(ray.origin, scale(ray.direction, along));
 }
@@ -120,10 +126,11 @@ export function pointerPlace(
   array: ArrayInfo | null,
   size: Size,
   at: ScreenPoint,
+  near: Vec3 | null = null,
 ): PointerPlace | null {
   // A stereo picture has two places for each point.
   if (view.stereo !== null) return null;
-  const world = array ? worldPoint(view, array, size, at) : null;
+  const world = array ? worldPoint(view, array, size, at, near) : null;
   if (world) return { world };
   const share = (length: number, of: number) => Math.min(1, Math.max(0, length / Math.max(1, of)));
   return { picture: [share(at.x, size.width), share(at.y, size.height)] };
