@@ -35,6 +35,7 @@ import { toolbar } from "./ui/toolbar.ts";
 import { fidelityBadge } from "./ui/fidelity.ts";
 import { togetherOverlay } from "./ui/together/overlay.ts";
 import { togetherPanel } from "./ui/together/panel.ts";
+import { arrowReader } from "./ui/vectors/reader.ts";
 import { followBar, listenToPointer, listenToUndo, nameQuestion } from "./ui/together/tools.ts";
 
 async function start(): Promise<void> {
@@ -92,6 +93,7 @@ async function start(): Promise<void> {
   ];
   const [axes, words, messages] = [axesBar(viewer), notice(viewer), toasts(viewer)];
   const values = probe(viewer, canvas);
+  const arrows = arrowReader(viewer, size);
   const menu = marksMenu(viewer);
   tools.element.lastElementChild?.before(menu.element);
   tools.element.prepend(arrangement.element);
@@ -101,7 +103,7 @@ async function start(): Promise<void> {
   const [led, question] = [followBar(together), nameQuestion(together)];
   components.push(layouts, panes, arrangement, head, tools, side, fidelity, axes, words, messages);
   // The marks last, because they avoid the other components.
-  components.push(menu, values, pointers, people, led, question, marks);
+  components.push(menu, values, arrows, pointers, people, led, question, marks);
   const right = el("div", { class: "right" }, tools.element, side.element);
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
   others.push(values.element, people.element, led.element, question.element);

@@ -347,6 +347,16 @@ pub struct DrawnArray {
     /// Type of its elements; only for an additional array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dtype: Option<DType>,
+    /// Units of its values; only for an additional array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<String>,
+    /// Arrays that are the components along x, y and z of the vectors whose lengths this array has; of a single one with
+    /// an axis of components its name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub components: Vec<String>,
+    /// Name of that axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component_axis: Option<String>,
 }
 
 /// Message from the viewing node to a participant.

@@ -37,7 +37,7 @@ pub use film::{ColorRange, Film, FilmRequest};
 pub use loading::loader::{ATTEMPTS_UNTIL_FAILED, FIRST_BACKOFF, LONGEST_BACKOFF, MAX_WANTS_IN_FLIGHT};
 pub use loading::regrid::Regridded;
 pub use measure::element::{AxisPosition, ElementValue};
-pub use measure::line::{LineProfile, MAX_LINE_SAMPLES, MeasuredArray, MeasuredValues};
+pub use measure::line::{LineProfile, MAX_LINE_SAMPLES, MeasuredArray, MeasuredValues, PointValues};
 pub use measure::pick::{
     DrawnNumber, PickAnswer, PickedElement, PickedPlace, PickedThing, PickedValue, PlaceCoordinate,
 };

@@ -8,6 +8,7 @@ import type { FrameInfo, Participant, Severity, Fidelity, ValuesNote } from "../
 import type { Server } from "../session/servers.ts";
 import type { Colormap } from "../transfer/colormap.ts";
 import { DEFAULT_MARKS, type MarkSettings } from "../ui/marks/settings.ts";
+import { NO_ARROWS, type ArrowState } from "../ui/vectors/field.ts";
 import { INITIAL_TOGETHER, type TogetherActions, type TogetherState } from "./together.ts";
 import { EMPTY_VIEW, type Transfer, type View, type ViewPatch } from "../view/schema.ts";
 
@@ -69,6 +70,7 @@ export interface State {
   readonly isPlaying: boolean;
   readonly isPanelOpen: boolean;
   readonly marks: MarkSettings;
+  readonly arrows: ArrowState;
   readonly toasts: readonly Toast[];
 }
 
@@ -91,6 +93,7 @@ export const INITIAL_STATE: State = {
   together: INITIAL_TOGETHER,
   isPlaying: false,
   isPanelOpen: true,
+  arrows: NO_ARROWS,
   marks: DEFAULT_MARKS,
   toasts: [],
 };
@@ -137,6 +140,8 @@ export function valuesNote({ values, array, view }: State): string {
 
 /** Actions that components of the page may ask for. */
 export interface Actions {
+  /** Chooses the array of lengths whose vectors are drawn as arrows; empty for none. */
+  readonly chooseVectors: (array: string) => void;
   /** Changes the view; `moving` while more changes follow at once, then `rest`. */
   readonly change: (patch: ViewPatch, moving?: boolean) => void;
   readonly rest: () => void;

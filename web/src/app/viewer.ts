@@ -22,6 +22,7 @@ import type { Fidelity, FrameInfo } from "../session/messages.ts";
 import { nextTime } from "../session/playback.ts";
 import { ViewSync } from "../session/view-sync.ts";
 import { formatMarks, parseMarks, storedMarks, storeMarks, type MarkSettings } from "../ui/marks/settings.ts";
+import type { VectorField } from "../ui/vectors/field.ts";
 import type { PickedPlace } from "../ui/probe/place.ts";
 import type { Position } from "../ui/probe/rest.ts";
 import { pickedSize, requestPick } from "../ui/probe/requests.ts";
@@ -296,6 +297,15 @@ export class Viewer implements Actions {
     this.#address.marks = formatMarks(marks);
     this.#address.remember(this.#viewSync.view);
     this.#set({ marks });
+  };
+
+  chooseVectors = (choice: string): void => {
+    this.#set({ arrows: { ...this.#state.arrows, choice } });
+  };
+
+  /** Shows the vectors that were read. */
+  setVectors = (field: VectorField | null): void => {
+    this.#set({ arrows: { ...this.#state.arrows, field } });
   };
 
   openHelp = (): void => {

@@ -8,6 +8,7 @@ import { serverList } from "./servers.ts";
 import { sliceControl } from "./slices.ts";
 import { surfaceControl } from "./surfaces.ts";
 import { volumeControl } from "./volume.ts";
+import { arrowControl } from "./vectors/control.ts";
 import { colormapPicker } from "./transfer/colormap-picker.ts";
 import { transferEditor } from "./transfer/editor.ts";
 
@@ -18,6 +19,7 @@ export function sidePanel(actions: Actions): Component {
     volumeControl(actions),
     surfaceControl(actions),
     sliceControl(actions),
+    arrowControl(actions),
     clipControl(actions),
     levelControl(actions),
     serverList(),

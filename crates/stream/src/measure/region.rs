@@ -179,7 +179,9 @@ impl StoredRegion {
                 (Some([0, 1, 2].map(|axis| a[axis].min(b[axis])..=a[axis].max(b[axis]))), RegionMask::All)
             }
             ViewMeasurement::Polygon { axis, corners } => polygon_region(subject, *axis, corners)?,
-            ViewMeasurement::Profile { .. } | ViewMeasurement::Series { .. } => {
+            ViewMeasurement::Profile { .. }
+            | ViewMeasurement::Points { .. }
+            | ViewMeasurement::Series { .. } => {
                 return Err(Error::internal("expected a region to measure"));
             }
         };

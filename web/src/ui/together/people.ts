@@ -85,7 +85,17 @@ function row(actions: TogetherActions) {
     const remove = removeButton(() => {
       actions.remove(person.id);
     });
-    const element = el("li", { class: "person" }, picture.element, name, facts, follow, hand, role, remove.element);
+    const element = el(
+      "li",
+      { class: "person" },
+      picture.element,
+      name,
+      facts,
+      follow,
+      hand,
+      role,
+      remove.element,
+    );
     const update = (next: Participant, state: State) => {
       person = next;
       const isYou = next.id === state.you;
