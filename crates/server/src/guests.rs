@@ -12,8 +12,8 @@ use array::{Error, ErrorKind, Result};
 
 use crate::token::Token;
 
-/// Most own tokens of guests that are kept: four times the participants of a session. The guest with the oldest one then
-/// needs a valid link to come back.
+/// Most own tokens of guests that are kept: four times the participants of a session. A guest whose token is dropped needs a
+/// valid link to come back.
 const MAX_OWN_TOKENS: usize = 256;
 /// Most connections that are known for one guest: those of a page that reconnects often, and its further pictures.
 const MAX_PASSES: usize = 64;
@@ -198,7 +198,9 @@ impl GuestPass {
             return Ok(());
         }
         if state.own.len() >= MAX_OWN_TOKENS {
-            state.own.pop_front();
+            // The oldest one without a connection, such as that of a further picture of a page that reconnected.
+            let unused = state.own.iter().position(|own| own.passes.iter().all(|pass| pass.strong_count() == 0));
+            state.own.remove(unused.unwrap_or(0));
         }
         let mut own = OwnToken { token, role, link: self.link.clone(), passes: VecDeque::new() };
         own.add(self);
@@ -272,5 +274,16 @@ mod tests {
         }
         assert_eq!(guests.state().own.len(), MAX_OWN_TOKENS);
         assert!(guests.role("secret0").is_none() && guests.role("secret7").is_some());
+    }
+
+    #[test]
+    fn tokens_without_a_connection_are_dropped_first() {
+        let guests = guests();
+        let _stays = join(&guests, "s", "stays");
+        for i in 0..2 * MAX_OWN_TOKENS {
+            join(&guests, "w", &format!("pane{i}"));
+        }
+        assert_eq!(guests.role("stays"), Some(GuestRole::Steer));
+        assert_eq!(guests.state().own.len(), MAX_OWN_TOKENS);
     }
 }
