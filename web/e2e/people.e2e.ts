@@ -123,13 +123,14 @@ describe.runIf(people > 0)("people in one session", () => {
         const watch = new MutationObserver(() => times.push(Date.now()));
         if (overlay) watch.observe(overlay, { subtree: true, childList: true, attributes: true });
       });
-      await from.mouse.move(300, 250);
+      // Between the panels.
+      await from.mouse.move(345, 250);
       await to.locator(".pointer text", { hasText: "Person 1" }).waitFor({ timeout: WAIT_MILLIS });
       const delays: number[] = [];
       for (let i = 0; i < POINTER_MOVES; i++) {
         await to.waitForTimeout(400);
         const began = Date.now();
-        await from.mouse.move(300 + 9 * i, 250);
+        await from.mouse.move(345 + 5 * i, 252);
         const sent = await from.evaluate(
           (after) => (window as unknown as Timed).times.find((time) => time >= after),
           began,

@@ -90,7 +90,7 @@ describe.runIf(CORRIDOR_E2E_PROBE !== undefined)("values", () => {
   it("are shown under the pointer and pinned by a click, at any zoom", async () => {
     // A picture in space, where there is a volume.
     if (CORRIDOR_E2E_PROBE === "volume") {
-      await page.locator('[data-layout="space"]').click();
+      await page.locator('button[data-layout="space"]').click();
       await complete(page);
     }
     const hovered = [];
