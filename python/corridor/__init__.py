@@ -40,6 +40,7 @@ from ._errors import (
     WithdrawnError,
 )
 from ._picture import PictureOptions, SlabPictureOptions
+from ._session import Note, Participant, Session, session
 from ._slabs import Slabs
 from ._indexing import Key
 from ._view import KEYWORDS, ViewOptions
@@ -59,7 +60,10 @@ __all__ = [
     "MissingFileError",
     "MissingGroupError",
     "NotFoundError",
+    "Note",
+    "Participant",
     "PictureOptions",
+    "Session",
     "SlabPictureOptions",
     "Slabs",
     "StaleError",
@@ -74,6 +78,7 @@ __all__ = [
     "read_many_async",
     "render",
     "render_with_slabs",
+    "session",
     "submit_many",
     "view",
 ]
@@ -192,6 +197,7 @@ def view(
     memory: str | None = None,
     device: str = "auto",
     height: int = 480,
+    proxy: str | bool = False,
     **fields: Unpack[ViewOptions],
 ) -> Any:
     """Open a viewer: in a notebook a widget with the picture, elsewhere an object with a link and ``open()``.
@@ -220,10 +226,15 @@ def view(
     Access needs the token of the link, and the viewer listens on this machine only. In a notebook the messages of the page
     pass through the kernel, so that it works behind JupyterHub and in Colab. Widgets need ``pip install 'corridor[notebook]'``.
 
+    ``proxy`` makes links (``url``, ``open()``, the link that is shown without widgets) pass through a proxy, for a page that does
+    not wait for the kernel: ``True`` for jupyter-server-proxy on a JupyterHub of version 5 or newer that knows its public
+    address, and for Colab; otherwise the address by which the browser reaches ports of the kernel, with ``{port}``, such as
+    ``"https://hub.example.org/user/me/proxy/{port}/"``.
+
     Raises as :func:`open` does; :class:`TooLargeError` for blocks of dask above 1 GiB, with advice; :class:`UnsupportedError`
     for elements that are not numbers.
     """
-    return show(x, key, memory, device, height, dict(fields))
+    return show(x, key, memory, device, height, proxy, dict(fields))
 
 
 view.__doc__ = f"{view.__doc__}{KEYWORDS}"

@@ -11,6 +11,7 @@ mod picture;
 mod reads;
 mod relay;
 mod runtime;
+mod session_link;
 mod slabs;
 mod view_server;
 
@@ -36,6 +37,9 @@ mod native {
 
     #[pymodule_export]
     use super::view_server::{ViewServer, serve_view, viewer_colormaps, viewer_page};
+
+    #[pymodule_export]
+    use super::session_link::{SessionLink, join_session};
 
     #[pymodule_export]
     use super::slabs::Slabs;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use array::{Error, Meaning, Result};
+use array::{Error, ErrorKind, Meaning, Result};
 use client::url::Location;
 use futures::future::{BoxFuture, FutureExt};
 use node::assemble::{Context, assemble, stack_of};
@@ -85,9 +85,11 @@ pub(crate) struct ViewServer {
 
 /// Starts a viewing node for an open data set. `path` is the file it was opened from, if that is on this machine and is to
 /// be followed; `meaning` is the one that it was opened with; `view` is the first view, JSON; `memory` is a size such as
-/// `1GiB`.
+/// `1GiB`; `address` is the port, 0 for any, and the address that a proxy gives it, if there is one.
 #[pyfunction]
+#[pyo3(signature = (connection, path, meaning, view, memory, device, address=(0, None)))]
 #[expect(clippy::needless_pass_by_value, reason = "made for this call")]
+#[expect(clippy::too_many_arguments, reason = "one for each keyword in Python")]
 pub(crate) fn serve_view(
     py: Python<'_>,
     connection: &Connection,
@@ -96,7 +98,9 @@ pub(crate) fn serve_view(
     view: &str,
     memory: &str,
     device: &str,
+    address: (u16, Option<String>),
 ) -> PyResult<ViewServer> {
+    let (port, public) = address;
     let (opened, context) = connection.opened();
     let prepare = || {
         let budget = MemoryBudget::viewing(parse_size(memory)?);
@@ -107,11 +111,11 @@ pub(crate) fn serve_view(
         let options = ServerOptions {
             locations: vec![location],
             explores_folders: false,
-            listen: Listen::Loopback(0),
+            listen: Listen::Loopback(port),
             admission: Admission::Token(Token::random()?),
             identity: IdentityChoice::Own,
             names: Vec::new(),
-            proxies: ReverseProxy::new(&[], &[])?,
+            proxies: ReverseProxy::new(public.as_slice(), &[])?,
             context: context.clone(),
             peers: Vec::new(),
             waiting_clients: Vec::new(),
@@ -123,6 +127,10 @@ pub(crate) fn serve_view(
     let (options, opener, view, device) = prepare().map_err(|e| raise(py, &e))?;
     wait(py, async move {
         let node = start_by(&options, &opener, Some(view), device, None).await?;
+        if node.taken_port.is_some() {
+            let text = format!("another program took port {port} of the proxy's address; try again");
+            return Err(Error::new(ErrorKind::Busy, text));
+        }
         let (page, token) = (node.page(), node.token().unwrap_or_default().to_owned());
         let (node, relays) = node.accepting_relays();
         let task = Mutex::new(Some(runtime()?.spawn(node.run())));

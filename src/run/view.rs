@@ -1,11 +1,14 @@
 //! `corridor view`
 
+use std::sync::Arc;
+
 use ::view::ViewRequest;
 use array::{Error, Result};
 use node::layers::LayeredOpener;
 use node::view;
 use server::connections::Limits;
-use server::token::{Admission, Guest, GuestRole, Token};
+use server::guests::{Guest, GuestRole, Guests};
+use server::token::{Admission, Token};
 use stream::{DrawDevice, RankChannels};
 
 use crate::cli::session::GuestChoice;
@@ -34,7 +37,7 @@ pub(crate) async fn run(options: &ViewCommandOptions, ranks: Option<RankChannels
         return view::assist(&server, ranks).await;
     }
     if let (Admission::Token(token), false) = (&server.admission, options.invites.is_empty()) {
-        server.admission = Admission::TokenAndGuests(token.clone(), guests(&options.invites)?);
+        server.admission = Admission::TokenAndGuests(token.clone(), Arc::new(guests(&options.invites)?));
     }
     let device = if ranks.is_some() { DrawDevice::Cpu } else { device(options.drawing) };
     let node = match (layers(&options.layers)?, server.locations.first().cloned()) {
@@ -80,8 +83,9 @@ fn layers(texts: &[String]) -> Result<Option<ViewRequest>> {
 }
 
 /// Returns one token for each role.
-fn guests(choices: &[GuestChoice]) -> Result<Vec<Guest>> {
+fn guests(choices: &[GuestChoice]) -> Result<Guests> {
     let roles = [(GuestChoice::Steer, GuestRole::Steer), (GuestChoice::Watch, GuestRole::Watch)];
     let chosen = roles.into_iter().filter(|(choice, _)| choices.contains(choice));
-    chosen.map(|(_, role)| Ok(Guest { token: Token::random()?, role })).collect()
+    let links: Result<_> = chosen.map(|(_, role)| Ok(Guest { token: Token::random()?, role })).collect();
+    Ok(Guests::new(links?))
 }

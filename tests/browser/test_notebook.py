@@ -19,7 +19,7 @@ TOKEN = "test-token"
 CELLS = [
     """import corridor, numpy as np, xarray as xr
 z, y, x = np.mgrid[-1:1:32j, -1:1:40j, -1:1:48j]
-steps = np.stack([np.exp(-9 * ((x - c) ** 2 + y**2 + z**2)) for c in (-0.6, 0.0, 0.6)]).astype("f4")
+steps = np.stack([np.exp(-4 * ((x - c) ** 2 + y**2 + z**2)) for c in (-0.6, 0.0, 0.6)]).astype("f4")
 data = xr.DataArray(steps, dims=("time", "z", "y", "x"), name="rho")
 w = corridor.view(data, height=400)
 picks = []
@@ -27,7 +27,8 @@ w.on_pick(picks.append)
 w""",
     "w.time = 2",
     "print('time', w.time, 'eye', [round(v, 3) for v in w.camera['eye']])",
-    "p = picks[-1] if picks else None\nprint('picked', p and p.time, 'at', *(p.at if p else ()), p and p.ray_direction)",
+    "p = picks[-1] if picks else None\nprint('picked', p and p.time, 'at', *(p.at if p else ()), p and p.ray_direction)\n"
+    "print('element', p and p.hit, p and p.index is not None and float(steps[p.index]) == p.stored, p and p.position)",
 ]
 
 

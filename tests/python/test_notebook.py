@@ -68,8 +68,20 @@ def test_the_widget_relays_the_messages_of_a_page() -> None:
     picked = []
     widget.on_pick(picked.append)
     ray = {"origin": [0, 0, 1], "direction": [0, 0, -1]}
-    widget._receive(widget, {"kind": "pick", "ray": ray, "at": [0.5, 0.25], "view": {"array": "data", "time": 3}}, [])
-    assert (picked[0].array, picked[0].time, picked[0].at, picked[0].position) == ("data", 3, (0.5, 0.25), None)
+    click = {"kind": "pick", "ray": ray, "at": [0.5, 0.25], "view": {"array": "data", "time": 3}}
+    widget._receive(widget, {**click, "place": None}, [])
+    first = picked[0]
+    assert (first.array, first.time, first.at, first.hit) == ("data", 3, (0.5, 0.25), "nothing")
+    assert first.position is None and first.index is None and first.value is None
+    place = {
+        "hit": "volume", "position": [1.5, 2, 3], "index": [3, 2, 1], "stored": "9007199254740993", "value": 0.5, "units": "K",
+        "coordinates": {"z": 3.5, "y": None},
+    }  # fmt: skip
+    widget._receive(widget, {**click, "place": place}, [])
+    second = picked[1]
+    assert (second.hit, second.position, second.index) == ("volume", (1.5, 2, 3), (3, 2, 1))
+    assert (second.stored, second.value, second.units) == (9007199254740993, 0.5, "K")
+    assert second.coordinates == {"z": 3.5, "y": None}
     seen = []
     widget.observe(lambda change: seen.append(change.new), "time")
     page_view = {**widget.view, "time": 0, "lighting": 0.5}

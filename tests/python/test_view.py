@@ -212,6 +212,29 @@ def test_the_link_needs_its_token_and_shows_the_page() -> None:
     assert "closed" in repr(viewer)
 
 
+def test_a_link_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The link has the address of the proxy, whose origin and path the viewer accepts."""
+    viewer = corridor.view(ball(), proxy="https://hub.example.org/user/me/proxy/{port}/")
+    public, port = viewer.url.split("#")[0], viewer.url.split("/proxy/")[1].split("/")[0]
+    assert public == f"https://hub.example.org/user/me/proxy/{port}/"
+    headers = {"Origin": "https://hub.example.org", "Host": f"localhost:{port}"}
+    for path in ("/", f"/user/me/proxy/{port}/"):
+        request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
+        assert b'id="picture"' in urllib.request.urlopen(request).read()
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/", headers={"Origin": "https://other.example.org"}))
+    viewer.close()
+
+    monkeypatch.setenv("JUPYTERHUB_PUBLIC_URL", "https://hub.example.org/user/me/")
+    viewer = corridor.view(ball(), proxy=True)
+    assert viewer.url.startswith("https://hub.example.org/user/me/proxy/")
+    viewer.close()
+    monkeypatch.delenv("JUPYTERHUB_PUBLIC_URL")
+    for wrong in (True, "/user/me/proxy/{port}/", "https://hub.example.org/"):
+        with pytest.raises(corridor.InvalidError, match="proxy"):
+            corridor.view(ball(), proxy=wrong)
+
+
 def test_a_location_has_one_server_which_ends_with_its_last_viewer(tmp_path: pathlib.Path) -> None:
     np.save(tmp_path / "a.npy", ball())
     first = corridor.view(tmp_path / "a.npy")

@@ -96,6 +96,8 @@ describe.runIf(address !== undefined)("the widget", () => {
     await page.mouse.click(middle[0], middle[1]);
     await eventually(2, /time 2 /);
     await eventually(3, /picked 2 at 0\.5\d* 0\.5/);
+    // The element of the array under the click, and its place in space.
+    await eventually(3, /element volume True \(-?\d/);
     expect(await run(2)).not.toBe(before);
     await screenshot(page, "notebook-3-camera");
   });

@@ -46,6 +46,7 @@ import { toolbar } from "./ui/toolbar.ts";
 import { fidelityBadge } from "./ui/fidelity.ts";
 import { togetherOverlay } from "./ui/together/overlay.ts";
 import { togetherPanel } from "./ui/together/panel.ts";
+import { arrowReader } from "./ui/vectors/reader.ts";
 import { followBar, listenToPointer, listenToUndo, nameQuestion } from "./ui/together/tools.ts";
 
 async function start(): Promise<void> {
@@ -125,6 +126,7 @@ async function start(): Promise<void> {
   ];
   const [axes, words, messages] = [axesBar(viewer), notice(viewer), toasts(viewer)];
   const values = probe(viewer, canvas);
+  const arrows = arrowReader(viewer, size);
   const menu = marksMenu(viewer);
   const saving = saveDialog(viewer, () => panes.shown());
   tools.element.lastElementChild?.before(menu.element);
@@ -141,7 +143,7 @@ async function start(): Promise<void> {
     top: [head.element, tools.element],
     corner: [fidelity.element],
   });
-  components.push(menu, values, pointers, people, led, question, saving, space, lines, cutaway, handles, marks);
+  components.push(menu, values, arrows, pointers, people, led, question, saving, space, lines, cutaway, handles, marks);
   const right = el("div", { class: "right" }, tools.element, side.element);
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
   others.push(values.element, people.element, led.element, question.element);
@@ -183,7 +185,7 @@ async function start(): Promise<void> {
   viewer.start();
   if (embedding) {
     embedding.listen(viewer.change);
-    embedding.watchClicks(canvas, () => viewer.state.view);
+    embedding.watchClicks(canvas, () => viewer.state.view, viewer.pick);
     viewer.setColormaps(parseColormaps(embedding.settings.colormaps));
   } else void loadColormaps(viewer);
 }

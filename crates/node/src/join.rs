@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use array::{Error, Result};
+use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
 use link::OperationChange;
+use server::guests::GuestRole;
 use server::ops::{BeginOutcome, Handler, OperationCall};
-use server::token::{GuestRole, Right, Token};
-use session::Role;
+use server::token::{Right, Token};
+use session::{Item, Role};
 use stream::{Participant, Session};
 use wire::ops;
 
@@ -81,6 +82,22 @@ async fn send_messages(call: &OperationCall, participant: &Participant) -> Resul
     loop {
         call.operation.room().await;
         let Some(out) = participant.next().await else { return Ok(()) };
+        if let Item::Joined { resume, .. } = &out.item {
+            register(call, resume)?;
+        }
+        if let Item::Removed { by } = &out.item {
+            let reason = format!("{by} removed you from this session");
+            call.operation.item(out.body()?.into(), out.bulk).await?;
+            return Err(Error::new(ErrorKind::Denied, reason));
+        }
+        // Further pictures of a page end with it.
+        call.guest.as_ref().map_or(Ok(()), |guest| guest.check())?;
         call.operation.item(out.body()?.into(), out.bulk).await?;
     }
+}
+
+/// Makes the secret of a guest who has joined a token of their own.
+fn register(call: &OperationCall, secret: &str) -> Result<()> {
+    let (Some(guest), Right::Guest(role)) = (&call.guest, call.right) else { return Ok(()) };
+    if secret.is_empty() { Ok(()) } else { guest.joined(secret, role) }
 }

@@ -118,6 +118,10 @@ impl Handler for MeasureHandler {
                 let _memory = call.enter(MAX_VALUES_BYTES).await;
                 call.result(&self.session.profile(&view, [from, to], samples, on_read).await?).await
             }
+            ViewMeasurement::Points { points } => {
+                let _memory = call.enter(MAX_VALUES_BYTES).await;
+                call.result(&self.session.points(&view, &points, on_read).await?).await
+            }
             ViewMeasurement::Series { at } => {
                 let _memory = call.enter(MAX_VALUES_BYTES).await;
                 call.result(&self.session.series(&view, at, on_read).await?).await

@@ -291,8 +291,8 @@ impl ServerNode {
     /// Returns the URLs of the viewer's page for guests, with the names of their roles.
     #[must_use]
     pub fn invitations(&self) -> Vec<(&'static str, String)> {
-        let guests = self.admission.guests().iter();
-        guests.map(|guest| (guest.role.name(), self.page_with(Some(guest.token.secret())))).collect()
+        let links = self.admission.guests().map(|guests| guests.links()).unwrap_or_default();
+        links.iter().map(|guest| (guest.role.name(), self.page_with(Some(guest.token.secret())))).collect()
     }
 
     fn page_with(&self, token: Option<&str>) -> String {

@@ -72,6 +72,8 @@ pub enum SessionNews {
     Participants,
     /// The shared content changed.
     Content,
+    /// A picture of the own view was drawn; [`SessionClient::drawn`] is its view.
+    Drawn,
     /// Message for the user; true if it is a warning or an error.
     Message(String, bool),
 }
@@ -87,6 +89,7 @@ pub struct SessionClient {
     seq: u64,
     edits: u64,
     heard: u64,
+    drawn: u64,
     participants: Vec<ParticipantInfo>,
     content: ContentReceiver,
 }
@@ -125,6 +128,7 @@ impl SessionClient {
             seq: 0,
             edits: 0,
             heard: 0,
+            drawn: 0,
             participants: Vec::new(),
             content: ContentReceiver::default(),
         };
@@ -178,7 +182,8 @@ impl SessionClient {
             }
             Item::Frame(frame) => {
                 self.note(&ParticipantNote::Shown { frame: frame.id })?;
-                return Ok(None);
+                self.drawn = self.drawn.max(frame.seq);
+                SessionNews::Drawn
             }
             Item::Following { text, .. } if !text.is_empty() => SessionNews::Message(text, false),
             Item::Message { severity, text } => SessionNews::Message(text, severity != Severity::Info),
@@ -190,6 +195,32 @@ impl SessionClient {
     #[must_use]
     pub fn view(&self) -> &Map<String, Value> {
         &self.view
+    }
+
+    /// Returns the participants, in order of arrival.
+    #[must_use]
+    pub fn participants(&self) -> &[ParticipantInfo] {
+        &self.participants
+    }
+
+    /// Returns the own number and role.
+    #[must_use]
+    pub fn own(&self) -> (ParticipantId, Role) {
+        let listed = self.participants.iter().find(|person| person.id == self.you);
+        (self.you, listed.map_or(self.role, |person| person.role))
+    }
+
+    /// Returns the participant whose view is shown; `None` for the own one.
+    #[must_use]
+    pub fn leader(&self) -> Option<ParticipantId> {
+        self.participants.iter().find(|person| person.id == self.you)?.follows
+    }
+
+    /// Returns the number of the newest view of which a picture was drawn: the node has accepted that change, or has
+    /// refused it and reported that before.
+    #[must_use]
+    pub fn drawn(&self) -> u64 {
+        self.drawn
     }
 
     /// Returns whether this participant presents.
@@ -224,7 +255,7 @@ impl SessionClient {
     /// # Errors
     /// `Denied` for participants who only watch, and those of sending.
     pub fn present(&self) -> Result<()> {
-        if !self.role.may_steer() {
+        if !self.own().1.may_steer() {
             return Err(Error::new(
                 ErrorKind::Denied,
                 "this link only allows watching; use one for the role `steer`",
@@ -247,6 +278,8 @@ impl SessionClient {
     /// Those of sending; a view that does not fit the data is reported by a [`SessionNews::Message`].
     pub fn change(&mut self, view: Map<String, Value>) -> Result<u64> {
         self.seq += SEQ_STEP;
+        // As the node does; it sends the view again if it refuses the change.
+        self.view.extend(view.clone());
         self.note(&ParticipantNote::View(ViewChange { seq: self.seq, view, ..ViewChange::default() }))?;
         Ok(self.seq)
     }
@@ -256,19 +289,51 @@ impl SessionClient {
     /// # Errors
     /// `NotFound` if there is none, and those of sending.
     pub fn follow(&self, name: Option<&str>) -> Result<()> {
-        let others = || self.participants.iter().filter(|person| person.id != self.you);
         let leader = match name {
-            Some(name) => others().find(|person| person.name == name),
-            None => others()
+            Some(name) => Some(self.other(name)?),
+            None => self
+                .others()
                 .find(|person| person.presents)
-                .or_else(|| others().find(|person| person.role.may_steer())),
+                .or_else(|| self.others().find(|person| person.role.may_steer())),
         };
-        let names = || others().map(|person| format!("`{}`", person.name)).collect::<Vec<_>>().join(", ");
-        let none = || match name {
-            Some(name) => Error::not_found(format!("nobody is called `{name}`; there are: {}", names())),
-            None => Error::not_found("nobody else is in the session"),
-        };
-        self.note(&ParticipantNote::Follow { leader: Some(leader.ok_or_else(none)?.id) })
+        let leader = leader.ok_or_else(|| Error::not_found("nobody else is in the session"))?;
+        self.note(&ParticipantNote::Follow { leader: Some(leader.id) })
+    }
+
+    /// Ends following, and returns to an own view.
+    ///
+    /// # Errors
+    /// Those of sending.
+    pub fn stop_following(&self) -> Result<()> {
+        self.note(&ParticipantNote::Follow { leader: None })
+    }
+
+    /// Hands presenting over to another participant by name.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none, and those of sending; the node's refusal is a [`SessionNews::Message`].
+    pub fn hand_over(&self, name: &str) -> Result<()> {
+        self.note(&ParticipantNote::Present { presenter: Some(self.other(name)?.id) })
+    }
+
+    /// Removes another participant by name; for owners.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none, and those of sending; the node's refusal is a [`SessionNews::Message`].
+    pub fn remove(&self, name: &str) -> Result<()> {
+        self.note(&ParticipantNote::Remove { who: self.other(name)?.id })
+    }
+
+    fn others(&self) -> impl Iterator<Item = &ParticipantInfo> {
+        self.participants.iter().filter(|person| person.id != self.you)
+    }
+
+    fn other(&self, name: &str) -> Result<&ParticipantInfo> {
+        let names =
+            || self.others().map(|person| format!("`{}`", person.name)).collect::<Vec<_>>().join(", ");
+        self.others()
+            .find(|person| person.name == name)
+            .ok_or_else(|| Error::not_found(format!("nobody is called `{name}`; there are: {}", names())))
     }
 
     /// Shows the pointer at a place in world space; `None` hides it.

@@ -11,7 +11,8 @@ use client::reading::read_batches;
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use server::exports::{Export, Opener};
-use stream::{DrawDevice, DrawResources, RankChannels, Regridded, Session, run_worker};
+use server::guests::Guests;
+use stream::{DrawDevice, DrawResources, RankChannels, Regridded, RemovalHook, Session, run_worker};
 use view::View;
 
 use crate::geometry;
@@ -75,6 +76,10 @@ pub async fn start_by(
         None => Session::begin(dataset, source, resources, first_view, work)?,
     }
     .telling_axes(regridded);
+    let session = match options.admission.guests() {
+        Some(guests) => session.withdrawing(removal_of(Arc::clone(guests))),
+        None => session,
+    };
     let mut registry = of_data_server();
     let session = Arc::new(session);
     if let Some(path) = export.path() {
@@ -91,6 +96,25 @@ pub async fn start_by(
     registry.add(JoinHandler::new(session));
     registry.add(ServersHandler);
     node::start(options, shared, registry).await
+}
+
+/// Returns how the access of guests is taken away whom an owner removes.
+fn removal_of(guests: Arc<Guests>) -> RemovalHook {
+    Box::new(move |member| {
+        let withdrawn =
+            guests.remove(&member.secret).inspect_err(|error| tracing::error!(%error, "no new token"));
+        let link = withdrawn.ok().flatten()?;
+        let (name, role) = (&member.name, link.role.name());
+        Some(link.token.map_or_else(
+            || format!("{name} was removed."),
+            |token| {
+                format!(
+                    "{name} was removed, and the link for the role `{role}` is replaced: give new guests this token, {}",
+                    token.secret()
+                )
+            },
+        ))
+    })
 }
 
 /// Makes the session describe its file again when size or modification time change; ends with the session.

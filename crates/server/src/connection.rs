@@ -118,6 +118,7 @@ impl Service {
                 return Err(error);
             }
         };
+        let guest = admission.guests().and_then(|guests| guests.pass(&hello.token));
         let paths = &self.shared.paths;
         let known = match &flow {
             Some(flow) => paths.known(&**flow).await.up,
@@ -172,6 +173,7 @@ impl Service {
                         operation,
                         client,
                         right,
+                        guest: guest.clone(),
                         node: Arc::clone(&self.shared),
                         flow: flow.clone(),
                         compression: Arc::clone(&compression),

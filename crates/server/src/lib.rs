@@ -5,7 +5,7 @@
 //!     |                                            v
 //!     +----> connection (wire protocol) --> ops --> exports --> stack (an open data set)
 //!              connections, answer_memory: the limits of clients and memory
-//!              token, identity, public_address: authorization and addresses
+//!              token, guests, identity, public_address: authorization and addresses
 //!              response_compression: compression of responses
 //!              reverse: connections to waiting clients
 //! ```
@@ -19,6 +19,7 @@ pub mod connection;
 pub mod connections;
 pub mod exports;
 pub mod geometry_origin;
+pub mod guests;
 pub mod http;
 pub mod identity;
 pub mod metrics;

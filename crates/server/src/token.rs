@@ -1,12 +1,15 @@
 //! Tokens, which authorize clients: random text from the operating system, compared in constant time.
 
 use std::fmt;
+use std::sync::Arc;
 
 use array::{Error, ErrorKind, Result};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use client::random::random_bytes;
 use wire::ops;
+
+use crate::guests::{GuestRole, Guests};
 
 /// Number of random bytes in a new token.
 const RANDOM_BYTES: usize = 24;
@@ -76,43 +79,14 @@ pub enum Admission {
     /// Clients that present this token; clients that present the readers' token may only read Zarr over HTTP.
     TokenAndReaders(Token, ZarrReaders),
     /// Clients that present this token; clients that present a guest's token may only take part in the session.
-    TokenAndGuests(Token, Vec<Guest>),
+    TokenAndGuests(Token, Arc<Guests>),
     /// All clients that can reach the port; has to be chosen explicitly.
     Everybody,
 }
 
-/// Role of guests in a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GuestRole {
-    /// Changing their own view, presenting it, pinning notes and saving bookmarks.
-    Steer,
-    /// Following others, chatting and pointing.
-    Watch,
-}
-
-impl GuestRole {
-    /// Returns the name of the role in links and options.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Steer => "steer",
-            Self::Watch => "watch",
-        }
-    }
-}
-
-/// Token of guests, and the role that it gives.
-#[derive(Clone, Debug)]
-pub struct Guest {
-    /// Token that they present.
-    pub token: Token,
-    /// Role in the session.
-    pub role: GuestRole,
-}
-
 /// Operations that guests may request: those of the viewer's page, without ones that change something for others.
-const OPERATIONS_OF_GUESTS: [&str; 6] =
-    [ops::LIST, ops::DESCRIBE, ops::STATS, ops::JOIN, ops::SERVERS, ops::PATH];
+const OPERATIONS_OF_GUESTS: [&str; 8] =
+    [ops::LIST, ops::DESCRIBE, ops::STATS, ops::JOIN, ops::SERVERS, ops::PATH, ops::PICK, ops::MEASURE];
 
 /// Rights of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +95,7 @@ pub enum Right {
     Everything,
     /// Reading Zarr over HTTP.
     ReadZarr,
-    /// Taking part in the session, without reading elements of arrays.
+    /// Taking part in the session, and measuring what it shows, without reading arrays.
     Guest(GuestRole),
 }
 
@@ -163,12 +137,7 @@ impl Admission {
         let matches = |token: Option<&Token>| token.is_some_and(|token| token.matches(offered));
         // All comparisons are always made.
         let (is_full, is_reader) = (matches(self.token()), matches(self.readers().map(|r| &r.token)));
-        let mut guest = None;
-        for one in self.guests() {
-            if one.token.matches(offered) {
-                guest = Some(one.role);
-            }
-        }
+        let guest = self.guests().and_then(|guests| guests.role(offered));
         if let Some(role) = guest.filter(|_| !is_full) {
             return Ok(Right::Guest(role));
         }
@@ -203,12 +172,12 @@ impl Admission {
         }
     }
 
-    /// Returns the guests of the session, if there are any.
+    /// Returns the guests of the session, if there may be any.
     #[must_use]
-    pub fn guests(&self) -> &[Guest] {
+    pub fn guests(&self) -> Option<&Arc<Guests>> {
         match self {
-            Self::TokenAndGuests(_, guests) => guests,
-            Self::Token(_) | Self::TokenAndReaders(..) | Self::Everybody => &[],
+            Self::TokenAndGuests(_, guests) => Some(guests),
+            Self::Token(_) | Self::TokenAndReaders(..) | Self::Everybody => None,
         }
     }
 }
@@ -267,6 +236,7 @@ fn is_origin(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guests::Guest;
 
     #[test]
     fn random_tokens_are_long_and_differ() {
@@ -313,8 +283,8 @@ mod tests {
     #[test]
     fn guests_may_take_part_in_the_session_only() {
         let guest = |text, role| Guest { token: Token::chosen(text).unwrap(), role };
-        let guests = vec![guest("s", GuestRole::Steer), guest("w", GuestRole::Watch)];
-        let admission = Admission::TokenAndGuests(Token::chosen("all").unwrap(), guests);
+        let guests = Guests::new(vec![guest("s", GuestRole::Steer), guest("w", GuestRole::Watch)]);
+        let admission = Admission::TokenAndGuests(Token::chosen("all").unwrap(), Arc::new(guests));
         assert_eq!(admission.check("all").unwrap(), Right::Everything);
         assert_eq!(admission.check("s").unwrap(), Right::Guest(GuestRole::Steer));
         assert_eq!(admission.check("w").unwrap(), Right::Guest(GuestRole::Watch));
@@ -322,6 +292,7 @@ mod tests {
         assert!(Right::Everything.check_operation("read").is_ok());
         let watch = Right::Guest(GuestRole::Watch);
         assert!(watch.check_operation(ops::JOIN).is_ok() && watch.check_operation(ops::DESCRIBE).is_ok());
+        assert!(watch.check_operation(ops::PICK).is_ok() && watch.check_operation(ops::MEASURE).is_ok());
         for name in ["read", "read_block", "interpret", "percentile", "probe"] {
             assert_eq!(watch.check_operation(name).unwrap_err().kind(), ErrorKind::Denied, "{name}");
         }

@@ -7,6 +7,7 @@
 mod following;
 mod message;
 mod participant;
+mod removal;
 mod room;
 mod sharing;
 mod together;
@@ -18,6 +19,7 @@ pub use message::{
     PictureCodec, PictureSize, Severity, ViewChange,
 };
 pub use participant::{ParticipantId, Role};
+pub use removal::RemovedMember;
 pub use room::{DueUpdate, MAX_AWAY, MAX_PARTICIPANTS, Room, RoomEntry, RoomEvent};
 pub use together::content::{
     Bookmark, ChangeAuthor, ChatLine, MAX_BOOKMARKS, MAX_CHAT_LINES, MAX_PINNED_NOTES, PinnedNote,

@@ -159,6 +159,11 @@ pub enum ParticipantNote {
         /// New role.
         role: Role,
     },
+    /// Removal of a participant from the session; for owners.
+    Remove {
+        /// Participant who is removed.
+        who: ParticipantId,
+    },
     /// The pointer moved.
     Pointer {
         /// Place that it points to; `None` hides it.
@@ -342,6 +347,16 @@ pub struct DrawnArray {
     /// Type of its elements; only for an additional array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dtype: Option<DType>,
+    /// Units of its values; only for an additional array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<String>,
+    /// Arrays that are the components along x, y and z of the vectors whose lengths this array has; of a single one with
+    /// an axis of components its name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub components: Vec<String>,
+    /// Name of that axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component_axis: Option<String>,
 }
 
 /// Message from the viewing node to a participant.
@@ -432,6 +447,11 @@ pub enum Item {
         /// Steps that can be redone.
         redo: usize,
     },
+    /// The receiver was removed from the session; the last item of their `join`, which then fails as denied.
+    Removed {
+        /// Name of the owner who removed them.
+        by: String,
+    },
     /// Message for the user.
     Message {
         /// Severity of the message.
@@ -476,6 +496,10 @@ mod tests {
         );
         note(&json!({"kind": "pointer", "at": {"world": [1.0, 2.0, 3.0]}, "laser": true}));
         note(&json!({"kind": "role", "who": 3, "role": "watch"}));
+        assert_eq!(
+            note(&json!({"kind": "remove", "who": 3})),
+            ParticipantNote::Remove { who: ParticipantId(3) }
+        );
         note(&json!({"kind": "edit", "seq": 2, "edit": {"op": "say", "text": "hello"}}));
     }
 
@@ -570,6 +594,7 @@ mod tests {
                 Item::Message { severity: Severity::Warning, text: "x".into() },
                 json!({"kind": "message", "severity": "warning", "text": "x"}),
             ),
+            (Item::Removed { by: "Ada".into() }, json!({"kind": "removed", "by": "Ada"})),
         ] {
             assert_eq!(serde_json::to_value(&item).unwrap(), shape);
             assert_eq!(serde_json::from_value::<Item>(shape).unwrap(), item);

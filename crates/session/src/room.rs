@@ -1,8 +1,8 @@
 //! Room of a session: its participants, their views, and the order of changes.
 //!
 //! A state machine without clock or sockets: frame loops draw the views and the node sends the items that it returns.
-//! Following and presenting are in `following.rs`; edits of the shared content, pointers and the history of views in
-//! `sharing.rs`.
+//! Following and presenting are in `following.rs`, removal by owners in `removal.rs`; edits of the shared content, pointers
+//! and the history of views in `sharing.rs`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -73,7 +73,7 @@ pub(crate) struct RoomMember {
     pub(crate) role: Role,
     /// Role that the participant's token gives; only the same token resumes.
     admitted_as: Role,
-    secret: String,
+    pub(crate) secret: String,
     pub(crate) view: View,
     /// Number of `view`.
     pub(crate) seq: u64,
@@ -101,7 +101,7 @@ pub(crate) struct RoomMember {
 ///
 /// Four kinds of methods: *inputs* ([`join`](Self::join), [`change`](Self::change), [`set`](Self::set),
 /// [`set_first_view`](Self::set_first_view), [`refuse`](Self::refuse), [`tell`](Self::tell),
-/// [`leave`](Self::leave), [`follow`](Self::follow), [`present`](Self::present), [`edit`](Self::edit),
+/// [`leave`](Self::leave), [`remove`](Self::remove), [`follow`](Self::follow), [`present`](Self::present), [`edit`](Self::edit),
 /// [`point`](Self::point), [`undo`](Self::undo) and others) report events; *output* is
 /// [`poll_event`](Self::poll_event), to be called until it returns `None` after each input, and
 /// [`shared_update`](Self::shared_update), called when it says so; *queries* ([`view`](Self::view),

@@ -42,6 +42,7 @@ enum Sent {
     View(ViewChange),
     Follow(Option<ParticipantId>),
     Present(Option<ParticipantId>),
+    Remove(ParticipantId),
     Point(PointerPlace),
     Undo,
     Redo,
@@ -54,6 +55,8 @@ struct Page {
     role: Option<Role>,
     id: Option<ParticipantId>,
     is_connected: bool,
+    /// An owner removed the person, whose page then stays away.
+    is_removed: bool,
     to_room: VecDeque<Sent>,
     from_room: Vec<(u64, u64, SharedUpdate)>,
     is_content_due: bool,
@@ -131,10 +134,30 @@ impl World {
                 );
                 page.shown = Some((seq, view));
             }),
+            RoomEvent::Tell(to, Item::Removed { .. }) => self.removed(to),
             RoomEvent::Tell(to, Item::View { seq, .. }) => {
                 self.page_of(to, |page| page.view_seq = page.view_seq.max(seq));
             }
             _ => {}
+        }
+    }
+
+    /// Ends the page of somebody whom an owner removed: it does not come back by itself.
+    fn removed(&mut self, id: ParticipantId) {
+        let Some(page) = self.pages.iter_mut().find(|page| page.id == Some(id)) else { return };
+        page.is_removed = true;
+        page.is_connected = false;
+        page.to_room.clear();
+        page.from_room.clear();
+        page.is_content_due = false;
+        page.shown = None;
+        page.pending.clear();
+        let entry = RoomEntry { name: "somebody", resume: &page.secret, secret: String::new() };
+        let role = page.role.unwrap();
+        // A secret of the page that is used in spite of that gives another participant, who leaves at once.
+        if let Ok(other) = self.room.enter(&entry, role) {
+            assert_ne!(other, id, "the secret of somebody who was removed is not valid");
+            self.room.leave(other);
         }
     }
 
@@ -206,6 +229,8 @@ impl World {
             }
             8 => Sent::Follow(somebody),
             9 => Sent::Present(somebody.filter(|_| self.random.below(2) == 0)),
+            // Rarely, so that enough people stay.
+            10 if self.random.below(60) == 0 => Sent::Remove(somebody.expect("the person is present")),
             10 => Sent::Point(PointerPlace::Picture([0.5, 0.5])),
             _ if self.random.below(2) == 0 => Sent::Undo,
             _ => Sent::Redo,
@@ -234,6 +259,7 @@ impl World {
             }
             Sent::Follow(leader) => self.room.follow(id, leader),
             Sent::Present(presenter) => self.room.present(id, presenter),
+            Sent::Remove(who) => self.room.remove(id, who).map(|_| ()),
             Sent::Point(place) => self.room.point(id, Some(place), false),
             Sent::Undo => self.room.undo(id, |_| Ok(())),
             Sent::Redo => self.room.redo(id, |_| Ok(())),
@@ -266,7 +292,9 @@ impl World {
     fn step(&mut self) {
         self.now += Duration::from_millis(100);
         let at = self.random.below(self.pages.len());
-        if !self.pages[at].is_connected {
+        if self.pages[at].is_removed {
+            // Stays away.
+        } else if !self.pages[at].is_connected {
             if self.random.below(20) == 0 {
                 self.connect(at);
             }
@@ -302,7 +330,7 @@ impl World {
     /// Lets everybody come back and everything arrive.
     fn settle(&mut self) {
         for at in 0..self.pages.len() {
-            if !self.pages[at].is_connected {
+            if !self.pages[at].is_connected && !self.pages[at].is_removed {
                 self.connect(at);
             }
         }
@@ -323,6 +351,7 @@ fn person(at: usize) -> Page {
 
 #[test]
 fn all_end_with_the_same_content_whatever_their_connections_do() {
+    let mut removed_ever = 0;
     for seed in 0..20 {
         let mut world = World::new(seed);
         let early = 1 + world.random.below(25);
@@ -342,7 +371,11 @@ fn all_end_with_the_same_content_whatever_their_connections_do() {
         world.settle();
         let content = world.room.content();
         assert!(world.pages.len() <= 50 && !content.chat.is_empty(), "seed {seed}");
-        for page in &world.pages {
+        let (removed, present): (Vec<&Page>, Vec<&Page>) =
+            world.pages.iter().partition(|page| page.is_removed);
+        removed_ever += removed.len();
+        assert_eq!(world.room.participants().len(), present.len(), "seed {seed}: those removed are gone");
+        for page in present {
             assert!(page.is_connected, "seed {seed}");
             assert_eq!(page.content.content(), Some(content), "seed {seed}");
             assert!(page.pending.is_empty(), "seed {seed}: every edit is answered");
@@ -357,6 +390,7 @@ fn all_end_with_the_same_content_whatever_their_connections_do() {
         assert!(ids.iter().all(|id| world.accepted.contains(id)));
         assert!(world.abandoned.is_disjoint(&world.accepted) || !world.abandoned.is_empty());
     }
+    assert!(removed_ever > 0, "owners removed people");
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub use loading::beside::{Beside, OtherDataset};
 pub use loading::loader::{ATTEMPTS_UNTIL_FAILED, FIRST_BACKOFF, LONGEST_BACKOFF, MAX_WANTS_IN_FLIGHT};
 pub use loading::regrid::Regridded;
 pub use measure::element::{AxisPosition, ElementValue};
-pub use measure::line::{LineProfile, MAX_LINE_SAMPLES, MeasuredArray, MeasuredValues};
+pub use measure::line::{LineProfile, MAX_LINE_SAMPLES, MeasuredArray, MeasuredValues, PointValues};
 pub use measure::pick::{
     DrawnNumber, PickAnswer, PickedElement, PickedLayer, PickedPlace, PickedThing, PickedValue,
     PlaceCoordinate,
@@ -62,4 +62,4 @@ pub use viewer::outbox::OutgoingItem;
 pub use viewer::pace::{LOADING_BUDGET, MAX_FRAMES_IN_FLIGHT, MOVING_BUDGET, MOVING_HOLD, REFRESH, SETTLE};
 pub use viewer::scene::camera_in;
 pub use viewer::session::{MIN_MEMORY_BYTES, Participant, Session, SessionLoad};
-pub use viewer::shared::ProgressQuery;
+pub use viewer::shared::{ProgressQuery, RemovalHook};

@@ -18,6 +18,7 @@ from .._indexing import Key
 from .._picture import _json
 from . import png
 from .objects import viewed
+from .proxy import free_port, public_address
 
 # Memory of a viewing node, unless the caller sets it.
 DEFAULT_MEMORY = "1GiB"
@@ -39,15 +40,26 @@ _by_location: "weakref.WeakValueDictionary[tuple[Any, ...], Server]" = weakref.W
 class Server:
     """A viewing node on loopback, with the data set that it shows. It ends when it is closed or no longer used."""
 
-    def __init__(self, dataset: Dataset, memory: str, device: str, view: _View, is_costly: bool = False) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        memory: str,
+        device: str,
+        view: _View,
+        is_costly: bool = False,
+        proxy: str | bool = False,
+    ) -> None:
         self.dataset = dataset
         self.is_costly = is_costly
         locations, _, _, _, (_, _, _, meaning) = dataset._opened_with
         path = None
         if len(locations) == 1 and os.path.exists(locations[0]):
             path = os.path.abspath(locations[0])
+        # A proxy's address contains the port, so it is chosen first.
+        port = free_port() if proxy else 0
+        address = (port, public_address(proxy, port))
         self._native: _native.ViewServer | None = _native.serve_view(
-            dataset._connection, path, meaning, json.dumps(view), memory, device
+            dataset._connection, path, meaning, json.dumps(view), memory, device, address
         )
 
     @property
@@ -110,7 +122,12 @@ def resolved(
 
 
 def started(
-    x: Any, key: Key | None, memory: str | None, device: str, keywords: Mapping[str, Any]
+    x: Any,
+    key: Key | None,
+    memory: str | None,
+    device: str,
+    keywords: Mapping[str, Any],
+    proxy: str | bool = False,
 ) -> tuple[Server, _View]:
     """Returns the node for what is to be viewed, started or shared, and the first view."""
     limit = memory or DEFAULT_MEMORY
@@ -123,7 +140,7 @@ def started(
         elif (objects := viewed(x, key)) is not None:
             dataset = objects.opened(limit)
             view = resolved(dataset, None, None, keywords, size)
-            return _kept(Server(dataset, limit, device, view, objects.is_costly)), view
+            return _kept(Server(dataset, limit, device, view, objects.is_costly, proxy)), view
         elif isinstance(x, (Dataset, Array)):
             found = x
         else:
@@ -135,10 +152,10 @@ def started(
         levels = {"level": found._level} if isinstance(found, Array) and found._level else {}
         view = resolved(dataset, name, None, {**levels, **keywords}, size)
         is_object = not dataset._opened_with[0]
-        shared = ("object", id(dataset)) if is_object else (dataset._opened_with, limit, device)
+        shared = ("object", id(dataset), proxy) if is_object else (dataset._opened_with, limit, device, proxy)
         server = _by_location.get(shared)
         if server is None or not server.is_open:
-            server = _kept(Server(dataset, limit, device, view))
+            server = _kept(Server(dataset, limit, device, view, proxy=proxy))
             _by_location[shared] = server
         return server, view
 

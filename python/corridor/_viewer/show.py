@@ -10,10 +10,16 @@ from .viewer import Viewer
 
 
 def show(
-    x: Any, key: Key | None, memory: str | None, device: str, height: int, fields: dict[str, Any]
+    x: Any,
+    key: Key | None,
+    memory: str | None,
+    device: str,
+    height: int,
+    proxy: str | bool,
+    fields: dict[str, Any],
 ) -> Any:
     """Returns a viewer; see :func:`corridor.view`."""
-    server, view = started(x, key, memory, device, fields)
+    server, view = started(x, key, memory, device, fields, proxy)
     if not _is_notebook():
         return Viewer(server, view)
     try:

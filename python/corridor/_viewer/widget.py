@@ -6,8 +6,8 @@ import json
 import pathlib
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import anywidget
@@ -41,10 +41,20 @@ class Pick:
     """Direction of the ray, of length 1."""
     at: tuple[float, float]
     """Place of the click in the picture: 0, 0 is the left upper corner, 1, 1 the right lower one."""
+    hit: str = "nothing"
+    """What the picture shows there: ``"volume"``, ``"extreme"``, ``"surface"``, ``"slice"``, ``"image"`` or ``"nothing"``."""
     position: tuple[float, float, float] | None = None
-    """Position in world space of what was hit, if the viewer reports it."""
-    index: tuple[float, ...] | None = None
-    """Position in voxels along the axes z, y and x of what was hit, if the viewer reports it."""
+    """Position in world space of what was hit: the first opaque point; None for nothing."""
+    index: tuple[int, ...] | None = None
+    """Index of the element there, at full resolution; None for nothing."""
+    stored: int | float | None = None
+    """The element as it is stored: ``array[index]``; None if it was not read."""
+    value: float | None = None
+    """The decoded value; None if it is missing, or was not read."""
+    units: str = ""
+    """Units of the decoded value."""
+    coordinates: Mapping[str, float | None] = field(default_factory=dict)
+    """Coordinates along the axes by name, None for axes without, and latitude and longitude of a curvilinear grid."""
 
 
 class ViewerWidget(anywidget.AnyWidget):
@@ -255,11 +265,39 @@ class ViewerWidget(anywidget.AnyWidget):
             self.send({"kind": "closed", "relay": relay_id, "reason": reason})
 
     def _picked(self, message: dict[str, Any]) -> None:
-        view, ray = message["view"], message["ray"]
-        optional = {name: tuple(message[name]) for name in ("position", "index") if message.get(name) is not None}
-        pick = Pick(
-            str(view.get("array", "")), int(view.get("time", 0)), tuple(ray["origin"]), tuple(ray["direction"]),
-            tuple(message["at"]), **optional,
-        )  # fmt: skip
+        pick = picked(message)
         for callback in list(self._pick_callbacks):
             callback(pick)
+
+
+def picked(message: Mapping[str, Any]) -> Pick:
+    """Returns the click that a page reports."""
+    view, ray = message["view"], message["ray"]
+    return Pick(
+        str(view.get("array", "")), int(view.get("time", 0)), tuple(ray["origin"]), tuple(ray["direction"]),
+        tuple(message["at"]), **_shown(message.get("place")),
+    )  # fmt: skip
+
+
+def _shown(place: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns what the picture shows at the place of a click, as members of :class:`Pick`."""
+    if place is None:
+        return {}
+    shown: dict[str, Any] = {"hit": str(place["hit"])}
+    if place.get("position") is not None:
+        shown["position"] = tuple(place["position"])
+    if place.get("index") is not None:
+        shown["index"] = tuple(int(at) for at in place["index"])
+    if place.get("stored"):
+        shown["stored"] = _number(place["stored"])
+    if place.get("value") is not None:
+        shown["value"] = float(place["value"])
+    return {**shown, "units": str(place.get("units", "")), "coordinates": dict(place.get("coordinates") or {})}
+
+
+def _number(text: str) -> int | float:
+    """Reads a stored number, which is a text so that integers of 64 bits are exact."""
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)

@@ -36,6 +36,7 @@ const JOINED = { kind: "joined", you: 1, role: "own", view: {}, seq: 0, resume: 
 let states: ConnectionState[];
 let size: { width: number; height: number };
 let manager: ConnectionManager;
+let ownToken: string;
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -45,9 +46,11 @@ beforeEach(() => {
   vi.stubGlobal("document", { baseURI: "http://127.0.0.1/" });
   vi.stubGlobal("Worker", FakeWorker);
   states = [];
+  ownToken = "";
   size = { width: 640, height: 480 };
   manager = new ConnectionManager({
     token: () => "",
+    ownToken: () => ownToken,
     join: () => ({ session: "main", name: "", resume: "", ...size }),
     receive: () => undefined,
     onState: (state) => states.push(state),
@@ -91,4 +94,28 @@ it("an error of a worker that has started causes a new connection, one of a work
   const before = FakeWorker.last.received.length;
   vi.advanceTimersByTime(1000);
   expect(FakeWorker.last.received.slice(before)).toMatchObject([{ kind: "connect" }]);
+});
+
+it("a page whose link was replaced comes back with its own token, once", () => {
+  const tokens = () => FakeWorker.last.received.map((message) => message.kind === "connect" && message.token);
+  FakeWorker.last.send(JOINED);
+  ownToken = "mine";
+  FakeWorker.last.send({ kind: "disconnected", reason: "the network" });
+  vi.advanceTimersByTime(60_000);
+  expect(tokens()).toEqual(["", ""]);
+  FakeWorker.last.send({ kind: "refused", reason: "not the token", needsToken: true });
+  expect(tokens()).toEqual(["", "", "mine"]);
+  FakeWorker.last.send({ kind: "refused", reason: "not the token", needsToken: true });
+  vi.advanceTimersByTime(60_000);
+  expect(tokens()).toEqual(["", "", "mine"]);
+  expect(states.at(-1)).toMatchObject({ kind: "refused" });
+});
+
+it("a page that was removed from the session does not come back by itself", () => {
+  FakeWorker.last.send(JOINED);
+  ownToken = "mine";
+  FakeWorker.last.send({ kind: "refused", reason: "Ada removed you from this session", needsToken: true });
+  vi.advanceTimersByTime(600_000);
+  expect(FakeWorker.last.received).toHaveLength(1);
+  expect(states.at(-1)).toMatchObject({ kind: "refused" });
 });

@@ -13,6 +13,8 @@ const RESIZE_MILLIS = 120;
 
 export interface ConnectionManagerOptions {
   readonly token: () => string;
+  /** Secret of a participant who comes back: a token of their own if they are a guest, for when their link is replaced. */
+  readonly ownToken: () => string;
   readonly join: () => Join;
   readonly receive: (message: FromWorker) => void;
   readonly onState: (state: ConnectionState) => void;
@@ -34,6 +36,8 @@ export class ConnectionManager {
   #resizeTimer: ReturnType<typeof setTimeout> | undefined;
   #isOpen = false;
   #hasWorkerStarted = false;
+  /** Token of the connection under way. */
+  #offered = "";
   /** Size of the picture that the node knows of, and the size to tell it. */
   #sentSize: PixelSize = { width: 0, height: 0 };
   #size: PixelSize = this.#sentSize;
@@ -72,6 +76,10 @@ export class ConnectionManager {
   }
 
   connect(): void {
+    this.#connect(this.#options.token());
+  }
+
+  #connect(token: string): void {
     clearTimeout(this.#timer);
     if (!this.#worker) {
       const reason =
@@ -80,7 +88,7 @@ export class ConnectionManager {
       return;
     }
     this.#isOpen = false;
-    const token = this.#options.token();
+    this.#offered = token;
     if (token !== "" && !this.#options.transport && isUnencrypted(window.location)) {
       const reason =
         "This page was loaded over an unencrypted connection, so its access token is not sent: others could read it. " +
@@ -127,7 +135,13 @@ export class ConnectionManager {
       this.#sendSize();
     }
     if (message.kind === "refused") {
+      const wasOpen = this.#isOpen;
       this.#isOpen = false;
+      const own = this.#options.ownToken();
+      if (message.needsToken && !wasOpen && own !== "" && own !== this.#offered) {
+        this.#connect(own);
+        return;
+      }
       this.#options.onState({ kind: "refused", reason: message.reason, needsToken: message.needsToken });
     }
     if (message.kind === "disconnected") this.#disconnected(message.reason);

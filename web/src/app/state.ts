@@ -9,6 +9,7 @@ import { DEFAULT_PLAYBACK, type Playback } from "../session/playback.ts";
 import type { Server } from "../session/servers.ts";
 import type { Colormap } from "../transfer/colormap.ts";
 import { DEFAULT_MARKS, type MarkSettings } from "../ui/marks/settings.ts";
+import { NO_ARROWS, type ArrowState } from "../ui/vectors/field.ts";
 import { INITIAL_TOGETHER, type TogetherActions, type TogetherState } from "./together.ts";
 import { EMPTY_VIEW, type Transfer, type View, type ViewPatch } from "../view/schema.ts";
 
@@ -76,6 +77,7 @@ export interface State {
   readonly completeSteps: readonly (readonly [first: number, last: number])[];
   readonly isPanelOpen: boolean;
   readonly marks: MarkSettings;
+  readonly arrows: ArrowState;
   readonly toasts: readonly Toast[];
 }
 
@@ -101,6 +103,7 @@ export const INITIAL_STATE: State = {
   playback: DEFAULT_PLAYBACK,
   completeSteps: [],
   isPanelOpen: true,
+  arrows: NO_ARROWS,
   marks: DEFAULT_MARKS,
   toasts: [],
 };
@@ -147,6 +150,8 @@ export function valuesNote({ values, array, view }: State): string {
 
 /** Actions that components of the page may ask for. */
 export interface Actions {
+  /** Chooses the array of lengths whose vectors are drawn as arrows; empty for none. */
+  readonly chooseVectors: (array: string) => void;
   /**
    * Changes the view; `moving` while more changes follow at once, then `rest`; `automatic` if the page does it by itself: that neither
    * ends following nor can be undone.

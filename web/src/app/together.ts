@@ -52,6 +52,8 @@ export interface TogetherState {
   readonly isPlayingPath: boolean;
   /** Lines of the chat that were not seen. */
   readonly unread: number;
+  /** Name of the owner who removed this participant; null for one who takes part. */
+  readonly removedBy: string | null;
 }
 
 export const INITIAL_TOGETHER: TogetherState = {
@@ -67,6 +69,7 @@ export const INITIAL_TOGETHER: TogetherState = {
   draftPlace: undefined,
   isPlayingPath: false,
   unread: 0,
+  removedBy: null,
 };
 
 export interface TogetherOptions {
@@ -78,6 +81,8 @@ export interface TogetherOptions {
   readonly note: (note: Note) => void;
   readonly change: (patch: ViewPatch, moving?: boolean) => void;
   readonly rest: () => void;
+  /** Requests the point in space that a place of the picture shows; null if there is none, or if it is not known. */
+  readonly pick: (at: ScreenPoint, done: (world: Vec3 | null) => void) => void;
 }
 
 export class Together {
@@ -86,6 +91,9 @@ export class Together {
   readonly #pointer: Throttle<PointerPlace | null>;
   #resume: string;
   #seenChat = "";
+  /** Place of the pointer in the picture, and the point that was last seen under it when it rested. */
+  #pointed: ScreenPoint | null = null;
+  #surface: Vec3 | null = null;
   #path = 0;
 
   constructor(options: TogetherOptions) {
@@ -123,9 +131,14 @@ export class Together {
         for (const { seq, edit } of resend) this.#options.note({ kind: "edit", seq, edit });
         if (dropped > 0)
           this.#options.toasts.show("warning", `${dropped} changes made without a connection were lost`);
-        this.#set({ pointers: [] });
+        this.#set({ pointers: [], removedBy: null });
         return;
       }
+      case "removed":
+        // The secret is not valid any more: the page could only come back as somebody new.
+        this.#resume = "";
+        this.#set({ removedBy: message.by, pointers: [], leader: null });
+        return;
       case "participants": {
         const me = message.list.find((person) => person.id === this.#options.state().you);
         if (me) this.#sync.setAuthor({ id: me.id, name: me.name, color: me.color });
@@ -176,6 +189,10 @@ export class Together {
 
   setRole = (who: number, role: string): void => {
     this.#options.note({ kind: "role", who, role });
+  };
+
+  remove = (who: number): void => {
+    this.#options.note({ kind: "remove", who });
   };
 
   undo = (): void => {
@@ -269,15 +286,27 @@ export class Together {
     const { view, array, connection, you, participants } = this.#options.state();
     const isAlone = participants.every((person) => person.id === you || person.isAway);
     if (connection.kind !== "open" || isAlone) return;
-    this.#pointer.push(at && pointerPlace(view, array, this.#size(), at));
+    this.#pointed = at;
+    this.#pointer.push(at && pointerPlace(view, array, this.#size(), at, this.#surface));
+  }
+
+  /** Handles what a place of the picture shows, which is known when the pointer rests there: the pointer moves to it. */
+  pickedAt(at: ScreenPoint, world: Vec3 | null): void {
+    this.#surface = world;
+    const isHere = this.#pointed?.x === at.x && this.#pointed.y === at.y;
+    if (world && isHere && this.#options.state().view.stereo === null) this.#pointer.push({ world });
   }
 
   /** Handles a click on the picture; returns true if it pins a note. */
   clickAt(at: ScreenPoint): boolean {
     if (!this.#now.isPinning) return false;
     const { view, array } = this.#options.state();
-    const place = array && worldPoint(view, array, this.#size(), at);
+    const place = array && worldPoint(view, array, this.#size(), at, this.#surface);
     this.#set({ isOpen: true, isPinning: false, draftPlace: place });
+    // The note moves to what is seen there, unless it is written or given up by then.
+    this.#options.pick(at, (world) => {
+      if (world && this.#now.draftPlace === place) this.#set({ draftPlace: world });
+    });
     return true;
   }
 
@@ -341,6 +370,7 @@ export type TogetherActions = Pick<
   | "follow"
   | "present"
   | "setRole"
+  | "remove"
   | "undo"
   | "redo"
   | "edit"

@@ -20,6 +20,10 @@ import { CompleteSteps } from "../session/complete-steps.ts";
 import { firstTime, nextTime } from "../session/playback.ts";
 import { ViewSync } from "../session/view-sync.ts";
 import { formatMarks, parseMarks, storedMarks, storeMarks, type MarkSettings } from "../ui/marks/settings.ts";
+import type { VectorField } from "../ui/vectors/field.ts";
+import type { PickedPlace } from "../ui/probe/place.ts";
+import type { Position } from "../ui/probe/rest.ts";
+import { pickedSize, requestPick } from "../ui/probe/requests.ts";
 import type { PaneCameras } from "../view/fragment.ts";
 import type { Camera, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
@@ -112,6 +116,11 @@ export class Viewer implements Actions {
       rest: () => {
         this.rest();
       },
+      pick: (at, done) => {
+        this.pick(at, (place) => {
+          done(place?.world ?? null);
+        });
+      },
     });
     this.#address = new Address(options.embedding?.settings);
     this.#requestedView = this.#address.patch;
@@ -120,6 +129,7 @@ export class Viewer implements Actions {
     this.#state = { ...this.#state, marks };
     this.#connection = new ConnectionManager({
       token: () => this.#address.token,
+      ownToken: () => this.together.identity().resume,
       join: () => ({
         session: "main",
         ...this.together.identity(),
@@ -169,6 +179,13 @@ export class Viewer implements Actions {
     this.#address.panes = cameras;
     this.#address.remember(this.#viewSync.view);
   }
+  /** Requests what a place of the picture shows, CSS pixels from its left and top; null if that is not known. */
+  readonly pick = (at: Position, done: (place: PickedPlace | null) => void): void => {
+    const { width, height } = pickedSize(this.#state);
+    const { clientWidth, clientHeight } = this.#options.canvas;
+    const [across, down] = [at.x / Math.max(1, clientWidth), at.y / Math.max(1, clientHeight)];
+    requestPick(this.calls, this.#state, { x: across * width, y: down * height }, done);
+  };
 
   setColormaps(colormaps: State["colormaps"]): void {
     this.#set({ colormaps });
@@ -318,6 +335,15 @@ export class Viewer implements Actions {
     this.#set({ marks });
   };
 
+  chooseVectors = (choice: string): void => {
+    this.#set({ arrows: { ...this.#state.arrows, choice } });
+  };
+
+  /** Shows the vectors that were read. */
+  setVectors = (field: VectorField | null): void => {
+    this.#set({ arrows: { ...this.#state.arrows, field } });
+  };
+
   openHelp = (): void => {
     this.#options.openHelp();
   };
@@ -376,6 +402,7 @@ export class Viewer implements Actions {
       case "pointers":
       case "following":
       case "history":
+      case "removed":
         this.together.receive(message);
         return;
       case "values":

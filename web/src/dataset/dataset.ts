@@ -59,6 +59,10 @@ export interface ArrayInfo {
   readonly notes: readonly string[];
   /** Names and colors of labels and channels. */
   readonly legend: ArrayLegend;
+  /** Of an array with the lengths of vectors: the arrays of their components along x, y and z, or the one that has them. */
+  readonly components?: readonly string[];
+  /** Axis of the components in that one. */
+  readonly componentAxis?: string | null;
 }
 
 /**
@@ -236,6 +240,8 @@ function parseArray(value: Json, number: number): ArrayInfo {
     hasCoordinates: attributes.coordinates !== undefined,
     notes: texts(value.notes),
     legend: parseLegend(attributes),
+    components: texts(value.components),
+    componentAxis: typeof value.component_axis === "string" ? value.component_axis : null,
   };
 }
 

@@ -7,6 +7,7 @@ import { add, normalize, scale, sub } from "../camera/vec.ts";
 import { isObject, textOr, type Json, type JsonObject } from "../json.ts";
 import { parseView, viewToJson } from "../view/parse.ts";
 import type { Camera, Vec3, View, ViewPatch } from "../view/schema.ts";
+import type { PickedPlace } from "../ui/probe/place.ts";
 import { relayTransport, type Transport } from "../worker/transport.ts";
 
 /** Shortest interval between two reports of a changing view. */
@@ -42,7 +43,15 @@ type Report =
       /** Place of the click, from 0 at the left and at the top to 1. */
       readonly at: readonly [number, number];
       readonly view: JsonObject;
+      /** What the picture shows there; null if it could not be read. */
+      readonly place: JsonObject | null;
     };
+
+/** Requests what a place of the picture shows, CSS pixels from its left and top. */
+export type PickRequest = (
+  at: { readonly x: number; readonly y: number },
+  done: (place: PickedPlace | null) => void,
+) => void;
 
 /** Returns the embedding of this page; null for a page of its own. */
 export async function embeddingOfPage(): Promise<Embedding | null> {
@@ -119,7 +128,7 @@ export class Embedding {
   }
 
   /** Reports clicks on the picture: a press and a release in one place. */
-  watchClicks(canvas: HTMLElement, view: () => View): void {
+  watchClicks(canvas: HTMLElement, view: () => View, pick: PickRequest): void {
     let down: PointerEvent | null = null;
     canvas.addEventListener("pointerdown", (event) => {
       down = event.isPrimary && event.button === 0 && !event.shiftKey ? event : null;
@@ -133,9 +142,33 @@ export class Embedding {
       if (moved > CLICK_PIXELS) return;
       const box = canvas.getBoundingClientRect();
       const at = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height] as const;
-      report({ kind: "pick", ray: rayAt(camera, box, at), at, view: viewToJson(view()) });
+      const clicked = { ray: rayAt(camera, box, at), at, view: viewToJson(view()) };
+      pick({ x: event.clientX - box.left, y: event.clientY - box.top }, (place) => {
+        report({ kind: "pick", ...clicked, place: place && placeToJson(place) });
+      });
     });
   }
+}
+
+/** Returns what the surrounding program learns of a place: the first element there, and its coordinates. */
+export function placeToJson({ hit, world, value }: PickedPlace): JsonObject {
+  const [element] = value?.elements ?? [];
+  const along = [...(value?.axes ?? []), ...(value?.coordinates ?? [])];
+  const coordinates = along.map(({ name, coordinate }): [string, Json] => [name, finite(coordinate)]);
+  return {
+    hit,
+    position: world,
+    index: element ? element.index : null,
+    stored: element ? element.stored : null,
+    value: finite(element?.decoded ?? null),
+    units: value?.units ?? "",
+    coordinates: Object.fromEntries(coordinates),
+  };
+}
+
+/** Messages of notebooks are JSON, which has no other numbers. */
+function finite(number: number | null): number | null {
+  return number !== null && Number.isFinite(number) ? number : null;
 }
 
 /** Returns the ray through a place of a picture, from 0 at the left and at the top to 1. */

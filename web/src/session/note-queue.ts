@@ -7,7 +7,7 @@ import type { Note } from "./messages.ts";
 const MAX_STEPS = 200;
 
 /** Notes of which each one counts. */
-const STEPS: readonly Note["kind"][] = ["edit", "undo", "redo", "follow", "present", "role"];
+const STEPS: readonly Note["kind"][] = ["edit", "undo", "redo", "follow", "present", "role", "remove"];
 /** Steps that depend on the view before them: later changes of the view are not merged with earlier ones. */
 const STEPS_OF_VIEW: readonly Note["kind"][] = ["undo", "redo", "follow", "present"];
 

@@ -78,6 +78,7 @@ function noticeFor(state: State, nowMillis: number): Notice | null {
       return { tone: "bad", title, text, action: "retry" };
     }
     case "refused":
+      if (state.together.removedBy !== null) return removed(state.together.removedBy);
       return refusal(connection.reason, connection.needsToken);
     case "unsupported":
       return { tone: "bad", title: "The viewer cannot run here", text: connection.reason, action: null };
@@ -90,6 +91,11 @@ function silent(): Notice {
   const text =
     "The server has sent nothing for some seconds: it is busy or down, or the network is interrupted. The page keeps trying.";
   return { tone: "bad", title: "The server does not respond", text, action: "retry" };
+}
+
+function removed(by: string): Notice {
+  const text = `${by} removed you. To come back, ask for a new link, or enter its token.`;
+  return { tone: "bad", title: "You are no longer in the session", text, action: "token" };
 }
 
 function refusal(reason: string, needsToken: boolean): Notice {

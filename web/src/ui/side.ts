@@ -10,6 +10,7 @@ import { serverList } from "./servers.ts";
 import { sliceControl } from "./places/slices.ts";
 import { surfaceControl } from "./surfaces.ts";
 import { volumeControl } from "./volume.ts";
+import { arrowControl } from "./vectors/control.ts";
 import { colormapPicker } from "./transfer/colormap-picker.ts";
 import { transferEditor } from "./transfer/editor.ts";
 
@@ -21,6 +22,7 @@ export function sidePanel(actions: Actions, handles: HandleSettings): Component 
     layerList(actions),
     surfaceControl(actions),
     sliceControl(actions, handles),
+    arrowControl(actions),
     clipControl(actions, handles),
     levelControl(actions),
     serverList(),

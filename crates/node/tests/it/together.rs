@@ -1,5 +1,6 @@
 //! People together, over real connections: guests with their roles, presenting, notes, and what guests cannot do.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use array::{ErrorKind, Priority, Urgency};
@@ -7,7 +8,8 @@ use client::directories::UserDirectories;
 use link::Trust;
 use node::take_part::{SessionAddress, SessionClient, SessionNews};
 use serde_json::{Map, Value, json};
-use server::token::{Admission, Guest, GuestRole, Token};
+use server::guests::{Guest, GuestRole, Guests};
+use server::token::{Admission, Token};
 use tokio::task::JoinSet;
 use wire::{ClientConfig, ops};
 
@@ -28,7 +30,7 @@ async fn viewing_node() -> Node {
     let guest = |role| Guest { token: Token::random().unwrap(), role };
     let guests = vec![guest(GuestRole::Steer), guest(GuestRole::Watch)];
     let watch_token = guests[1].token.secret().to_owned();
-    options.admission = Admission::TokenAndGuests(Token::random().unwrap(), guests);
+    options.admission = Admission::TokenAndGuests(Token::random().unwrap(), Arc::new(Guests::new(guests)));
     let viewer = node::view::start(&options, None, stream::DrawDevice::Cpu, None).await.unwrap();
     let mut links = vec![viewer.page()];
     links.extend(viewer.invitations().into_iter().map(|(_, link)| link));
@@ -39,10 +41,18 @@ async fn viewing_node() -> Node {
 }
 
 impl Node {
-    async fn join(&self, link: usize, name: &str) -> SessionClient {
+    fn address(&self, link: usize) -> SessionAddress {
         let directories = UserDirectories::below(self.folder.path());
-        let address = SessionAddress::parse(&self.links[link], None, &directories).unwrap();
-        SessionClient::join(&address, name).await.unwrap()
+        SessionAddress::parse(&self.links[link], None, &directories).unwrap()
+    }
+
+    async fn join(&self, link: usize, name: &str) -> SessionClient {
+        SessionClient::join(&self.address(link), name).await.unwrap()
+    }
+
+    /// Returns the reason why nobody can join with a link.
+    async fn refusal(&self, link: usize) -> array::Error {
+        SessionClient::join(&self.address(link), "Bob").await.err().expect("the link is refused")
     }
 }
 
@@ -96,6 +106,31 @@ async fn a_presenter_is_seen_by_guests_and_notes_reach_late_joiners() {
     let text = tokio::time::timeout(Duration::from_secs(60), refusal).await.unwrap();
     assert!(text.contains("you are watching"), "{text}");
     assert_eq!(eve.notes().unwrap().as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_who_was_removed_cannot_come_back_and_the_others_stay() {
+    let node = viewing_node().await;
+    let mut ada = node.join(0, "Ada").await;
+    let mut bob = node.join(1, "Bob").await;
+    let mut dan = node.join(1, "Dan").await;
+    until(&mut ada, "all are there", |ada| ada.participants().len() == 3).await;
+    ada.remove("Bob").unwrap();
+    let ended = async {
+        loop {
+            if let Err(error) = bob.next().await {
+                return error;
+            }
+        }
+    };
+    let error = tokio::time::timeout(Duration::from_secs(60), ended).await.unwrap();
+    assert!(error.kind() == ErrorKind::Denied && error.to_string().contains("Ada removed you"), "{error}");
+    until(&mut ada, "Bob is gone", |ada| ada.participants().len() == 2).await;
+    assert_eq!(node.refusal(1).await.kind(), ErrorKind::Denied, "the link is replaced");
+    dan.add_note("still here", None).unwrap();
+    until(&mut dan, "Dan's note is accepted", SessionClient::is_heard).await;
+    let watcher = node.join(2, "Eve").await;
+    assert_eq!(watcher.notes().unwrap()[0]["text"], "still here", "another link stays valid");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -96,6 +96,7 @@ impl Scene {
             surfaces: Vec::new(),
             slices: slices.iter().filter_map(|slice| slice.in_view(&self.view, &layer.view)).collect(),
             wires: WireBoxes::default(),
+            geometry: crate::SceneGeometry::default(),
             mode: view::Mode::Surfaces,
             is_lit: false,
             light: self.light,

@@ -16,6 +16,7 @@ use wire::ops::{ReadBody, encode_json};
 
 use crate::answer_memory::{AnswerMemory, ClientId, MemoryReservation};
 use crate::exports::Exports;
+use crate::guests::GuestPass;
 use crate::metrics::{self, Metrics};
 use crate::ops::operation_limit::OperationPermit;
 use crate::response_compression::ResponseCompression;
@@ -103,6 +104,8 @@ pub struct OperationCall {
     pub client: ClientId,
     /// Rights of the client.
     pub right: Right,
+    /// Access of a guest, which an owner of the session may take away; `None` for other clients.
+    pub guest: Option<Arc<GuestPass>>,
     /// State that all operations of the node share.
     pub node: Arc<NodeState>,
     /// Flow of the connection, if it has statistics.
@@ -132,6 +135,15 @@ pub struct NodeState {
 }
 
 impl OperationCall {
+    /// Checks that the client may still request operations of this name.
+    ///
+    /// # Errors
+    /// `Denied`, with the reason.
+    pub(crate) fn check_right(&self) -> Result<()> {
+        self.right.check_operation(self.operation.name())?;
+        self.guest.as_ref().map_or(Ok(()), |guest| guest.check())
+    }
+
     /// Counts reads that were answered.
     pub(crate) fn count_reads(&self, count: u64, data_bytes: u64) {
         metrics::add(&self.node.metrics.reads, count);

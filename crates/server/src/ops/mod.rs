@@ -64,7 +64,7 @@ impl OperationRegistry {
     /// waits there until the client's address is validated, and is dropped if that fails.
     pub(crate) fn begin(&self, calls: Vec<OperationCall>) -> Vec<BoxFuture<'static, ()>> {
         let Some(first) = calls.first() else { return Vec::new() };
-        if let Err(error) = first.right.check_operation(first.operation.name()) {
+        if let Err(error) = first.check_right() {
             calls.iter().for_each(|call| end(call, Err(error.clone())));
             return Vec::new();
         }

@@ -6,4 +6,5 @@ pub(crate) mod feed;
 pub(crate) mod loader;
 pub(crate) mod overview;
 pub(crate) mod regrid;
+pub(crate) mod vectors;
 pub(crate) mod volume;

@@ -25,6 +25,18 @@ pub struct LineProfile {
     pub channels: Vec<MeasuredValues>,
 }
 
+/// Values at points.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PointValues {
+    /// Stored array that the values are of.
+    #[serde(flatten)]
+    pub of: MeasuredArray,
+    /// Index per axis of each point's element; `None` outside of the array. On the axis of channels it is 0.
+    pub index: Vec<Option<Vec<u64>>>,
+    /// Values: one list, or one for each channel that is drawn as a color.
+    pub channels: Vec<MeasuredValues>,
+}
+
 /// Array that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeasuredArray {
@@ -107,7 +119,7 @@ pub(crate) async fn profile(
     from: [f64; 3],
     to: [f64; 3],
     samples: Option<u32>,
-    mut on_read: impl FnMut(u64, u64) + Send,
+    on_read: impl FnMut(u64, u64) + Send,
 ) -> Result<LineProfile> {
     let volume = &subject.volume;
     let ends = [from, to].map(|point| volume_of_world(volume, point));
@@ -117,12 +129,41 @@ pub(crate) async fn profile(
         return Err(Error::invalid("expected two points at a finite distance"));
     }
     let share = |sample: u32| f64::from(sample) / f64::from(count - 1);
-    let places: Vec<_> = (0..count)
-        .map(|sample| {
-            let at = |axis: usize| ends[0][axis] + (ends[1][axis] - ends[0][axis]) * share(sample);
-            subject.stored(voxel_inside(volume, [at(0), at(1), at(2)])?)
-        })
-        .collect();
+    let positions = (0..count).map(|sample| {
+        let at = |axis: usize| ends[0][axis] + (ends[1][axis] - ends[0][axis]) * share(sample);
+        [at(0), at(1), at(2)]
+    });
+    let (index, channels) = values_at(subject, positions, on_read).await?;
+    let distance = (0..count).map(|sample| length * share(sample)).collect();
+    Ok(LineProfile { of: MeasuredArray::of(subject)?, distance, index, channels })
+}
+
+/// Reads the values at points of world space; `on_read` gets the number of points read and of all points.
+///
+/// # Errors
+/// The errors of the source.
+///
+/// # Cancel safety
+/// Dropping the future stops reading.
+pub(crate) async fn points(
+    subject: &Subject,
+    points: &[[f64; 3]],
+    on_read: impl FnMut(u64, u64) + Send,
+) -> Result<PointValues> {
+    let positions = points.iter().map(|&point| volume_of_world(&subject.volume, point));
+    let (index, channels) = values_at(subject, positions, on_read).await?;
+    Ok(PointValues { of: MeasuredArray::of(subject)?, index, channels })
+}
+
+/// Reads the values of the voxels that contain these positions in voxels `(x, y, z)`: the index per axis of each element,
+/// `None` outside of the array, and the values of each channel.
+async fn values_at(
+    subject: &Subject,
+    positions: impl Iterator<Item = [f64; 3]>,
+    mut on_read: impl FnMut(u64, u64) + Send,
+) -> Result<(Vec<Option<Vec<u64>>>, Vec<MeasuredValues>)> {
+    let places: Vec<_> =
+        positions.map(|position| subject.stored(voxel_inside(&subject.volume, position)?)).collect();
     let has_element: Vec<bool> = places.iter().map(Option::is_some).collect();
     let index: Vec<Option<Vec<u64>>> =
         places.into_iter().map(|place| place.map(|place| place.index)).collect();
@@ -140,8 +181,7 @@ pub(crate) async fn profile(
         let name = channel.and_then(|channel| channel_name(info, channel));
         measured.push(MeasuredValues::new(channel, name, &numbers, has_element.iter()));
     }
-    let distance = (0..count).map(|sample| length * share(sample)).collect();
-    Ok(LineProfile { of: MeasuredArray::of(subject)?, distance, index, channels: measured })
+    Ok((index, measured))
 }
 
 /// Returns the channels that are measured; one entry without a number if there is no such axis.

@@ -11,7 +11,7 @@
 //! | `pick.rs` | what a position in a picture shows, and its value |
 //! | `element.rs` | a stored element: its value decoded, missing or named, and its position on the axes |
 //! | `gather.rs` | elements of a list of indices, read in few boxes |
-//! | `line.rs` | values along a line |
+//! | `line.rs` | values along a line, and at points |
 //! | `series.rs` | values over time at a point |
 //! | `plot.rs` | values of an array with one long axis |
 //! | `region.rs` | elements in a box or a polygon, for statistics |
@@ -30,7 +30,7 @@ pub(crate) mod subject;
 use array::Result;
 use view::View;
 
-use self::line::LineProfile;
+use self::line::{LineProfile, PointValues};
 use self::pick::PickAnswer;
 use self::plot::{PlotColumns, PlotRange};
 use self::region::StoredRegion;
@@ -76,6 +76,22 @@ impl Session {
         on_read: impl FnMut(u64, u64) + Send,
     ) -> Result<LineProfile> {
         line::profile(&Subject::of(self.shared(), choice)?, from, to, samples, on_read).await
+    }
+
+    /// Returns the values at points; `on_read` gets the number of points read and of all points.
+    ///
+    /// # Errors
+    /// As [`Session::profile`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future stops reading.
+    pub async fn points(
+        &self,
+        choice: &ViewChoice,
+        points: &[[f64; 3]],
+        on_read: impl FnMut(u64, u64) + Send,
+    ) -> Result<PointValues> {
+        line::points(&Subject::of(self.shared(), choice)?, points, on_read).await
     }
 
     /// Returns the values over time at a point; `on_read` gets the number of steps read and of all steps.

@@ -180,6 +180,7 @@ impl StoredRegion {
             }
             ViewMeasurement::Polygon { axis, corners } => polygon_region(subject, *axis, corners)?,
             ViewMeasurement::Profile { .. }
+            | ViewMeasurement::Points { .. }
             | ViewMeasurement::Series { .. }
             | ViewMeasurement::Plot { .. } => {
                 return Err(Error::internal("expected a region to measure"));

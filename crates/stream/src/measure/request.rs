@@ -9,7 +9,7 @@ use view::SpaceAxis;
 
 /// Most positions of one request: a page asks for one, a program for a row of them.
 pub const MAX_PICKS: usize = 64;
-/// Most corners of a polygon: more than a person clicks.
+/// Most points of a measurement: more corners than a person clicks, and an arrow on every 32nd pixel of a screen.
 pub const MAX_CORNERS: usize = 1024;
 /// Largest coordinate in world space, as for cameras.
 const MAX_WORLD: f64 = 1e15;
@@ -63,6 +63,11 @@ pub enum ViewMeasurement {
         /// Number of samples; by default as many as voxels are passed along the longest axis.
         #[serde(default)]
         samples: Option<u32>,
+    },
+    /// Values at points.
+    Points {
+        /// Points; those outside of the array have no value.
+        points: Vec<[f64; 3]>,
     },
     /// Values over the time axis at a point.
     Series {
@@ -135,6 +140,7 @@ impl MeasureRequest {
         let request: Self = read(text, "measure")?;
         let points: Vec<[f64; 3]> = match &request.measurement {
             ViewMeasurement::Profile { from, to, .. } => vec![*from, *to],
+            ViewMeasurement::Points { points } => points.clone(),
             ViewMeasurement::Series { at } => vec![*at],
             ViewMeasurement::Clip | ViewMeasurement::Plot { .. } => Vec::new(),
             ViewMeasurement::Box { corners } => corners.to_vec(),
@@ -142,7 +148,7 @@ impl MeasureRequest {
         };
         if points.len() > MAX_CORNERS {
             let found = points.len();
-            return Err(Error::too_large(format!("expected at most {MAX_CORNERS} corners, found {found}")));
+            return Err(Error::too_large(format!("expected at most {MAX_CORNERS} points, found {found}")));
         }
         if points.iter().flatten().any(|v| !v.is_finite() || v.abs() > MAX_WORLD) {
             return Err(Error::invalid(format!("expected points within {MAX_WORLD:e} of the origin")));
@@ -190,9 +196,11 @@ mod tests {
             MeasureRequest::parse(plot).unwrap().measurement,
             ViewMeasurement::Plot { from: 0, count: None, columns: 800 }
         ));
+        assert!(MeasureRequest::parse(br#"{"kind": "points", "points": [[0, 1, 2]]}"#).is_ok());
         for bad in [
             r#"{"kind": "volume"}"#.to_owned(),
             r#"{"kind": "series", "at": [0, 0, 1e16]}"#.to_owned(),
+            format!(r#"{{"kind": "points", "points": {:?}}}"#, vec![[0.0; 3]; MAX_CORNERS + 1]),
             format!(r#"{{"kind": "polygon", "corners": {:?}}}"#, vec![[0.0; 3]; MAX_CORNERS + 1]),
         ] {
             assert!(MeasureRequest::parse(bad.as_bytes()).is_err(), "{bad}");

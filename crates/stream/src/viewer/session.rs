@@ -14,7 +14,7 @@ use crate::painter::DrawResources;
 use crate::ranks::launcher::{Launcher, RankChannels};
 use crate::viewer::frame_loop;
 use crate::viewer::outbox::OutgoingItem;
-use crate::viewer::shared::{ProgressQuery, SharedState, with_shared_camera};
+use crate::viewer::shared::{ProgressQuery, RemovalHook, SharedState, with_shared_camera};
 use crate::viewer::viewer_state::ViewerState;
 
 /// Least memory of a session, bytes: a few of the largest usual blocks, loaded and in flight.
@@ -120,6 +120,14 @@ impl Session {
         while tasks.try_join_next().is_some() {}
         tasks.spawn(frame_loop::run(Arc::clone(&self.shared), who, Arc::clone(&viewer)));
         Ok(Participant { who, shared: Arc::clone(&self.shared), viewer })
+    }
+
+    /// Sets how the access of participants is withdrawn whom an owner removes.
+    #[must_use]
+    pub fn withdrawing(self, withdraw: RemovalHook) -> Self {
+        // A second call has no effect: there is one rule of access.
+        _ = self.shared.on_removed.set(withdraw);
+        self
     }
 
     /// Runs a task that ends with the session.

@@ -11,8 +11,8 @@ use array::{
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use session::{
-    DueUpdate, Item, JoinParams, MAX_AWAY, ParticipantId, ParticipantNote, PictureSize, Role, Room,
-    RoomEntry, RoomEvent, Severity, ViewChange,
+    DueUpdate, Item, JoinParams, MAX_AWAY, ParticipantId, ParticipantNote, PictureSize, RemovedMember, Role,
+    Room, RoomEntry, RoomEvent, Severity, ViewChange,
 };
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
@@ -45,6 +45,10 @@ pub(crate) const DESCRIBE_PAUSE: Duration = Duration::from_secs(1);
 /// Progress of long work behind a session's source; `None` while there is none.
 pub type ProgressQuery = Arc<dyn Fn(LongTask) -> Option<WorkProgress> + Send + Sync>;
 
+/// Withdraws the access of a participant who was removed; returns a sentence for the owner about it, `None` if the
+/// participant has access that cannot be withdrawn.
+pub type RemovalHook = Box<dyn Fn(&RemovedMember) -> Option<String> + Send + Sync>;
+
 pub(crate) struct SharedState {
     source: Arc<dyn Source>,
     pub(crate) work: ProgressQuery,
@@ -64,6 +68,8 @@ pub(crate) struct SharedState {
     started: Instant,
     /// Notified when a participant's connection broke.
     away: Notify,
+    /// Withdraws the access of participants who are removed.
+    pub(crate) on_removed: OnceLock<RemovalHook>,
 }
 
 struct RoomState {
@@ -96,6 +102,7 @@ impl SharedState {
             room_state: Mutex::new(RoomState { room, viewers: BTreeMap::new() }),
             started: Instant::now(),
             away: Notify::new(),
+            on_removed: OnceLock::new(),
             dataset: RwLock::new(dataset),
             source,
             work,
@@ -281,6 +288,14 @@ impl SharedState {
             Ok(ParticipantNote::Still) => {
                 room_state.with_viewer(from, |s| s.change(|w| w.wants_still = true))
             }
+            Ok(ParticipantNote::Remove { who }) => {
+                let removed = room_state.remove(from, who).map(|member| self.withdraw(&member));
+                let (severity, text) = match removed {
+                    Ok(text) => (Severity::Info, text),
+                    Err(error) => (Severity::Warning, error.to_string()),
+                };
+                room_state.room.tell(from, severity, text);
+            }
             Ok(note) => {
                 if let Err(error) = apply(&mut room_state.room, from, note, &self.dataset()) {
                     room_state.room.tell(from, Severity::Warning, error.to_string());
@@ -289,6 +304,14 @@ impl SharedState {
             Err(error) => room_state.room.tell(from, Severity::Warning, error.to_string()),
         }
         room_state.deliver();
+    }
+
+    /// Withdraws the access of somebody who was removed; returns the message for the owner.
+    fn withdraw(&self, member: &RemovedMember) -> String {
+        let access = self.on_removed.get().and_then(|withdraw| withdraw(member));
+        access.unwrap_or_else(|| {
+            format!("{} was removed; whoever has the owner's link can come back with it.", member.name)
+        })
     }
 
     /// Changes view number `at` of a participant; returns false if it is no longer their current one.
@@ -340,6 +363,16 @@ impl RoomState {
             self.room.set(from, seq, &Map::new())?;
         }
         Ok(())
+    }
+
+    /// Removes a participant, and ends their connection once it has sent the last items.
+    fn remove(&mut self, from: ParticipantId, who: ParticipantId) -> Result<RemovedMember> {
+        let member = self.room.remove(from, who)?;
+        self.deliver();
+        if let Some(viewer) = self.viewers.remove(&who) {
+            viewer.leave();
+        }
+        Ok(member)
     }
 
     fn tell_all(&mut self, severity: Severity, text: &str) {

@@ -141,6 +141,7 @@ pub(crate) fn apply(
         ParticipantNote::View(_)
         | ParticipantNote::Resize { .. }
         | ParticipantNote::Shown { .. }
+        | ParticipantNote::Remove { .. }
         | ParticipantNote::Still => Ok(()),
     }
 }

@@ -18,13 +18,16 @@ export type TogetherItem =
   | { readonly kind: "shared"; readonly numbers: JsonObject }
   | { readonly kind: "pointers"; readonly list: readonly Pointer[] }
   | { readonly kind: "following"; readonly leader: number | null; readonly text: string }
-  | { readonly kind: "history"; readonly undo: number; readonly redo: number };
+  | { readonly kind: "history"; readonly undo: number; readonly redo: number }
+  /** An owner removed this participant; nothing follows. */
+  | { readonly kind: "removed"; readonly by: string };
 
 export type TogetherNote =
   | { readonly kind: "rename"; readonly name: string }
   | { readonly kind: "follow"; readonly leader: number | null }
   | { readonly kind: "present"; readonly presenter: number | null }
   | { readonly kind: "role"; readonly who: number; readonly role: string }
+  | { readonly kind: "remove"; readonly who: number }
   | { readonly kind: "pointer"; readonly at: PointerPlace | null; readonly laser: boolean }
   | { readonly kind: "edit"; readonly seq: number; readonly edit: SharedEdit }
   | { readonly kind: "resend" }
@@ -53,6 +56,8 @@ export function parseTogether(value: JsonObject): TogetherItem | null {
         undo: isCount(value.undo) ? value.undo : 0,
         redo: isCount(value.redo) ? value.redo : 0,
       };
+    case "removed":
+      return { kind: "removed", by: textOr(value.by, "") };
     default:
       return null;
   }

@@ -45,26 +45,50 @@ export function rayThrough(camera: Camera, size: Size, at: ScreenPoint): Ray {
 }
 
 /**
- * Returns the world point under a pixel: on the first slice, else within the drawn box at the depth of the camera's target.
- * Null beside the data.
+ * Returns the world point under a pixel: on the first slice, else within the drawn box at the depth of `near`, a point that
+ * was seen close by, or without one at that of the camera's target. Null beside the data.
  */
-export function worldPoint(view: View, array: ArrayInfo, size: Size, at: ScreenPoint): Vec3 | null {
+export function worldPoint(
+  view: View,
+  array: ArrayInfo,
+  size: Size,
+  at: ScreenPoint,
+  near: Vec3 | null = null,
+): Vec3 | null {
+  const found = seen(view, array, size, at);
+  if (!found || !view.camera) return null;
+  const { ray, slice, first, last } = found;
+  const { forward } = basis(view.camera);
+  const depth = dot(sub(near ?? view.camera.target, ray.origin), forward);
+  return add(ray.origin, scale(ray.direction, slice ?? Math.min(Math.max(depth, first), last)));
+}
+
+/** Returns the world point of the first slice across an axis under a pixel; null where there is none. */
+export function slicePoint(view: View, array: ArrayInfo, size: Size, at: ScreenPoint): Vec3 | null {
+  const found = seen(view, array, size, at);
+  return found?.slice == null ? null : add(found.ray.origin, scale(found.ray.direction, found.slice));
+}
+
+/** Ray through a pixel, and where it enters and leaves the drawn box and meets the first slice. */
+interface Seen {
+  readonly ray: Ray;
+  readonly first: number;
+  readonly last: number;
+  readonly slice: number | null;
+}
+
+function seen(view: View, array: ArrayInfo, size: Size, at: ScreenPoint): Seen | null {
   const map = array.levels[0]?.worldFromVoxel;
   if (!view.camera || !map) return null;
   const ray = rayThrough(view.camera, size, at);
   const column = (i: number): Vec3 => [map[0]?.[i] ?? 0, map[1]?.[i] ?? 0, map[2]?.[i] ?? 0];
   const voxel = voxelRay(ray, [column(0), column(1), column(2)], column(3));
   if (!voxel) return null;
-  const counts = spaceShape(array);
-  const [low, high] = drawnBox(counts, view.clip);
+  const [low, high] = drawnBox(spaceShape(array), view.clip);
   const range = crossing(voxel, low, high);
   if (!range) return null;
   const [first, last] = range;
-  const slice = firstSlice(voxel, view.slices, first, last);
-  const { forward } = basis(view.camera);
-  const depth = dot(sub(view.camera.target, ray.origin), forward);
-  const along = slice ?? Math.min(Math.max(depth, first), last);
-  return add(ray.origin, scale(ray.direction, along));
+  return { ray, first, last, slice: firstSlice(voxel, view.slices, first, last) };
 }
 
 /** Returns the ray in voxels; null for a degenerate map. */
@@ -106,7 +130,8 @@ function crossing({ origin, direction }: Ray, low: Vec3, high: Vec3): readonly [
 }
 
 function firstSlice(ray: Ray, slices: readonly Slice[], first: number, last: number): number | null {
-  const hits = slices.map(({ axis, at }) => {
+  const across = slices.filter(({ hidden, normal }) => hidden !== true && normal === undefined);
+  const hits = across.map(({ axis, at }) => {
     const i = { x: 0, y: 1, z: 2 }[axis] as 0 | 1 | 2;
     return (at - ray.origin[i]) / ray.direction[i];
   });
@@ -120,10 +145,11 @@ export function pointerPlace(
   array: ArrayInfo | null,
   size: Size,
   at: ScreenPoint,
+  near: Vec3 | null = null,
 ): PointerPlace | null {
   // A stereo picture has two places for each point.
   if (view.stereo !== null) return null;
-  const world = array ? worldPoint(view, array, size, at) : null;
+  const world = array ? worldPoint(view, array, size, at, near) : null;
   if (world) return { world };
   const share = (length: number, of: number) => Math.min(1, Math.max(0, length / Math.max(1, of)));
   return { picture: [share(at.x, size.width), share(at.y, size.height)] };

@@ -334,6 +334,9 @@ describe("pointers", () => {
       ],
     });
     expect(worldPoint(clipped, ARRAY, SIZE, { x: 400, y: 300 })?.[1]).toBeCloseTo(59.5);
+    // At the depth of what was seen close by, as far as that is within the data.
+    const near = worldPoint(viewWith(CAMERA), ARRAY, SIZE, { x: 410, y: 300 }, [0, 30, 0]);
+    expect(near?.[1]).toBeCloseTo(30);
     expect(pointerPlace(viewWith(CAMERA), ARRAY, SIZE, { x: 0, y: 300 })).toEqual({ picture: [0, 0.5] });
     expect(seenAt({ picture: [0, 0.5] }, viewWith(TILTED), SIZE)).toEqual({ x: 0, y: 300 });
     expect(seenAt({ world: [1e6, 0, 0] }, viewWith(CAMERA), SIZE)).toBeNull();

@@ -6,6 +6,7 @@ import type { Size } from "../../camera/camera.ts";
 import { calendarOf } from "../../dataset/labels.ts";
 import type { ArrayInfo, Dataset } from "../../dataset/dataset.ts";
 import { axisMarks, boxOutline } from "./axes.ts";
+import { arrowShapes } from "../vectors/field.ts";
 import { captionMarks, positionTexts, titleText } from "./caption.ts";
 import { colorKey, colorMarks } from "./color-bar.ts";
 import { convexHull, Layout } from "./layout.ts";
@@ -40,6 +41,8 @@ export function composeMarks(
   const corners = volume && lens ? boxOutline(volume, lens, view.clip) : null;
   const layout = new Layout(size, panels, corners ? convexHull(corners) : []);
   const shapes: Shape[] = [];
+  const { field } = state.arrows;
+  if (field && lens) shapes.push(...arrowShapes(field, lens, layout, measure));
   if (settings.axes && volume && lens) shapes.push(...axisMarks(volume, lens, view.clip, layout, measure));
   if (settings.orientation && volume && lens) shapes.push(...orientationMarks(volume, lens, layout, measure));
   if (settings.title || settings.time) {

@@ -1,7 +1,7 @@
 //! Draws shapes: as SVG on the page, and with a canvas into saved pictures. Both look alike.
 
 import { svg } from "../dom.ts";
-import { FONT_SIZE, height, width, type Anchor, type Shape } from "./shapes.ts";
+import { FONT_SIZE, height, width, type Anchor, type Point, type Shape } from "./shapes.ts";
 
 const FONT_FAMILY = "Inter, ui-sans-serif, system-ui, sans-serif";
 /** Width of the rim of text and lines, in the color of the ground. */
@@ -54,6 +54,15 @@ function elements(
       return [
         svg("line", { ...ends, stroke: colors.rim, "stroke-width": wide + 2 }),
         svg("line", { ...ends, stroke: shape.color ?? colors.ink, "stroke-width": wide }),
+      ];
+    }
+    case "segments": {
+      const place = ({ x, y }: Point) => `${x.toFixed(1)} ${y.toFixed(1)}`;
+      const path = shape.segments.map(([from, to]) => `M${place(from)}L${place(to)}`).join("");
+      const line = { d: path, fill: "none", "stroke-linecap": "round" };
+      return [
+        svg("path", { ...line, stroke: colors.rim, "stroke-width": 3.2 }),
+        svg("path", { ...line, stroke: colors.ink, "stroke-width": 1.3 }),
       ];
     }
     case "text":
@@ -179,6 +188,21 @@ function paint(context: Canvas, shape: Shape, colors: MarkColors): void {
       }
       return;
     }
+    case "segments":
+      for (const [color, stroke] of [
+        [colors.rim, 3.2],
+        [colors.ink, 1.3],
+      ] as const) {
+        context.strokeStyle = color;
+        context.lineWidth = stroke;
+        context.beginPath();
+        for (const [from, to] of shape.segments) {
+          context.moveTo(from.x, from.y);
+          context.lineTo(to.x, to.y);
+        }
+        context.stroke();
+      }
+      return;
     case "text":
       write(
         context,

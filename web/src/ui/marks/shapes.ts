@@ -24,6 +24,8 @@ export type Shape =
       readonly color?: string;
       readonly width?: number;
     }
+  /** Lines of one kind, such as those of arrows. */
+  | { readonly kind: "segments"; readonly segments: readonly (readonly [Point, Point])[] }
   /** One line of text; `at` is the middle of its height. */
   | {
       readonly kind: "text";

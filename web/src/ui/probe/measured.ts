@@ -74,9 +74,20 @@ export interface Region extends MeasuredArray {
   readonly channels: readonly RegionStatistics[];
 }
 
-export type Measured = Profile | Series | Region;
+/** Values at points. */
+export interface PointValues extends MeasuredArray {
+  readonly kind: "points";
+  readonly index: readonly (readonly number[] | null)[];
+  readonly channels: readonly MeasuredValues[];
+}
+
+/** Answers that the page shows as results. */
+export type ShownMeasured = Profile | Series | Region;
+export type Measured = ShownMeasured | PointValues;
 
 /** Reads the result of a measurement of this kind. Throws an `Error` that names what is wrong. */
+export function parseMeasured(kind: ShownMeasured["kind"], result: Json | undefined): ShownMeasured;
+export function parseMeasured(kind: Measured["kind"], result: Json | undefined): Measured;
 export function parseMeasured(kind: Measured["kind"], result: Json | undefined): Measured {
   if (!isObject(result)) throw new Error("expected the result of a measurement, found something else");
   const of = parseArray(result);
@@ -87,6 +98,13 @@ export function parseMeasured(kind: Measured["kind"], result: Json | undefined):
         kind,
         ...of,
         distance: numbers(result.distance),
+        index: list(result.index).map((index) => (index === null ? null : counts(index))),
+        channels: channels.map(parseValues),
+      };
+    case "points":
+      return {
+        kind,
+        ...of,
         index: list(result.index).map((index) => (index === null ? null : counts(index))),
         channels: channels.map(parseValues),
       };

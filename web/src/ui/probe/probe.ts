@@ -17,6 +17,8 @@ const OFFSET_PIXELS = 16;
 export interface ProbeHost {
   readonly calls: Calls;
   readonly state: State;
+  /** Learns what the picture shows under a resting pointer. */
+  readonly together: { pickedAt(at: Position, world: PickedPlace["world"]): void };
 }
 
 export interface ProbeComponent extends Component {
@@ -96,6 +98,7 @@ export function probe(host: ProbeHost, canvas: HTMLCanvasElement): ProbeComponen
         if (isUnsupported(reason)) isKnown = false;
         const now = rest.position;
         const isHere = now !== null && now.x === position.x && now.y === position.y;
+        if (place) host.together.pickedAt(position, place.world);
         if (place && isHere) {
           if (place.hit === "nothing") readout.hidden = true;
           else show(place, position);

@@ -12,6 +12,7 @@ import type { Position } from "./rest.ts";
 /** A measurement of points in world space. */
 export type Measurement =
   | { readonly kind: "profile"; readonly from: Vec3; readonly to: Vec3 }
+  | { readonly kind: "points"; readonly points: readonly Vec3[] }
   | { readonly kind: "series"; readonly at: Vec3 }
   | { readonly kind: "clip" }
   | { readonly kind: "box"; readonly corners: readonly [Vec3, Vec3] }
@@ -69,7 +70,7 @@ export function requestPick(
 
 /** Kind of the answer to a measurement. */
 export function resultKind({ kind }: Measurement): Measured["kind"] {
-  return kind === "profile" || kind === "series" ? kind : "region";
+  return kind === "profile" || kind === "points" || kind === "series" ? kind : "region";
 }
 
 /** Requests a measurement; returns a function that cancels it. */

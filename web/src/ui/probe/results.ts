@@ -4,7 +4,7 @@ import type { Calls } from "../../app/calls.ts";
 import type { State } from "../../app/state.ts";
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import { el, iconButton, textButton } from "../dom.ts";
-import type { Measured, Region } from "./measured.ts";
+import type { Region, ShownMeasured } from "./measured.ts";
 import { plotElement, plotOf } from "./plot.ts";
 import { requestMeasurement, type Measurement } from "./requests.ts";
 import { measuredCsv, measuredPython } from "./text.ts";
@@ -49,6 +49,7 @@ export function resultList(host: ResultsHost): {
         bar.value = done;
       },
       measured: (measured) => {
+        if (measured.kind === "points") return;
         body.replaceChildren(...shown(host, measured));
         host.say(`${title}: ${summary(measured)}`);
       },
@@ -60,7 +61,7 @@ export function resultList(host: ResultsHost): {
   return { element, start };
 }
 
-function shown(host: ResultsHost, measured: Measured): HTMLElement[] {
+function shown(host: ResultsHost, measured: ShownMeasured): HTMLElement[] {
   const body = el("div", { class: "probe-figure" });
   if (measured.kind === "region") body.append(...statistics(measured));
   else body.append(plotElement(plotOf(measured)));
@@ -101,7 +102,7 @@ function statistics(region: Region): HTMLElement[] {
 }
 
 /** What a screen reader says about a result. */
-export function summary(measured: Measured): string {
+export function summary(measured: ShownMeasured): string {
   if (measured.kind !== "region") {
     const values = measured.channels[0]?.decoded.length ?? 0;
     return `${values} values of ${measured.array}`;

@@ -1,7 +1,7 @@
 //! Texts about values: lines of the readout, tables, and the Python line that gives the same numbers.
 
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
-import type { Measured, MeasuredValues, Profile, Region, Series } from "./measured.ts";
+import type { MeasuredValues, Profile, Region, Series, ShownMeasured } from "./measured.ts";
 import {
   placeValues,
   type AxisPosition,
@@ -130,7 +130,7 @@ export function pinsCsv(pins: readonly NumberedPlace[]): string {
 }
 
 /** A measurement as a table. */
-export function measuredCsv(measured: Measured): string {
+export function measuredCsv(measured: ShownMeasured): string {
   switch (measured.kind) {
     case "profile":
       return profileCsv(measured);
@@ -214,7 +214,7 @@ export function pinPython(url: string, place: PickedPlace): string {
 }
 
 /** The Python line that gives the numbers of a measurement. */
-export function measuredPython(url: string, measured: Measured): string {
+export function measuredPython(url: string, measured: ShownMeasured): string {
   switch (measured.kind) {
     case "profile":
       return profilePython(url, measured);

@@ -13,6 +13,9 @@ const ROLES = [
   ["watch", "Watches"],
 ] as const;
 
+/** Time within which a button that removes somebody is to be pressed again. */
+const CONFIRM_MILLIS = 4000;
+
 export function peopleList(actions: TogetherActions): Component {
   const name = el("input", {
     type: "text",
@@ -79,7 +82,20 @@ function row(actions: TogetherActions) {
     role.addEventListener("change", () => {
       actions.setRole(person.id, role.value);
     });
-    const element = el("li", { class: "person" }, picture.element, name, facts, follow, hand, role);
+    const remove = removeButton(() => {
+      actions.remove(person.id);
+    });
+    const element = el(
+      "li",
+      { class: "person" },
+      picture.element,
+      name,
+      facts,
+      follow,
+      hand,
+      role,
+      remove.element,
+    );
     const update = (next: Participant, state: State) => {
       person = next;
       const isYou = next.id === state.you;
@@ -98,9 +114,39 @@ function row(actions: TogetherActions) {
       role.hidden = state.role !== "own";
       role.setAttribute("aria-label", `Role of ${next.name}`);
       if (document.activeElement !== role) role.value = next.role;
+      remove.update(next.name, isYou || state.role !== "own");
     };
     return { element, update };
   };
+}
+
+/** Returns a button that removes somebody when it is pressed twice. */
+function removeButton(run: () => void) {
+  let name = "";
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const element = textButton("Remove", () => {
+    const isConfirmed = timer !== undefined;
+    clearTimeout(timer);
+    timer = isConfirmed ? undefined : setTimeout(reset, CONFIRM_MILLIS);
+    show();
+    if (isConfirmed) run();
+  });
+  element.title = "Press twice. The link of a guest is then replaced.";
+  const show = () => {
+    setText(element, timer === undefined ? "Remove" : "Really?");
+    const action = timer === undefined ? "Remove" : "Press again to remove";
+    element.setAttribute("aria-label", `${action} ${name} from the session`);
+  };
+  const reset = () => {
+    timer = undefined;
+    show();
+  };
+  const update = (whom: string, isHidden: boolean) => {
+    name = whom;
+    element.hidden = isHidden;
+    show();
+  };
+  return { element, update };
 }
 
 function factsOf(person: Participant, state: State): string {

@@ -39,6 +39,8 @@ use futures::future::{BoxFuture, FutureExt, ready};
 use futures::stream::{FuturesUnordered, StreamExt};
 use session::DrawnArray;
 
+use crate::loading::vectors::{VectorLengths, VectorNames};
+
 use self::colors::PackedColors;
 use self::gather::block_copies;
 pub(crate) use self::plan::resampling;
@@ -53,7 +55,8 @@ pub struct Regridded {
 }
 
 struct RegridState {
-    source: Arc<dyn Source>,
+    /// Source whose last arrays are lengths of vectors.
+    source: Arc<VectorLengths>,
     /// Plan for the newest description of the source.
     plan: Mutex<Arc<RegridPlan>>,
 }
@@ -67,6 +70,7 @@ impl Regridded {
     /// # Errors
     /// Those of describing. Coordinates that cannot be read only leave a note.
     pub async fn open(source: Arc<dyn Source>) -> Result<Self> {
+        let source = Arc::new(VectorLengths::open(source).await?);
         let described = source.describe().await?;
         let plan = Arc::new(RegridPlan::of(&*source, described).await);
         Ok(Self { inner: Arc::new(RegridState { source, plan: Mutex::new(plan) }) })
@@ -76,19 +80,28 @@ impl Regridded {
     #[must_use]
     pub fn differing(&self) -> Vec<DrawnArray> {
         let plan = self.inner.plan();
-        let (sources, own) = (&plan.source.arrays, &plan.dataset.arrays);
-        let drawn = |array: &ArrayInfo, is_new: bool| DrawnArray {
-            name: array.name.clone(),
-            axes: array.axes.clone(),
-            levels: array.levels.clone(),
-            world_units: array.world_units.clone(),
-            notes: array.notes.clone(),
-            meaning: is_new.then_some(array.meaning),
-            dtype: is_new.then_some(array.dtype),
+        let sources = &plan.source.arrays;
+        let drawn = |(number, array): (u32, &ArrayInfo)| {
+            let vector = self.inner.source.names(number);
+            let is_new = vector.is_some() || sources.len() <= number as usize;
+            if !is_new && sources.get(number as usize) == Some(array) {
+                return None;
+            }
+            let VectorNames { arrays: components, axis: component_axis } = vector.unwrap_or_default();
+            Some(DrawnArray {
+                name: array.name.clone(),
+                axes: array.axes.clone(),
+                levels: array.levels.clone(),
+                world_units: array.world_units.clone(),
+                notes: array.notes.clone(),
+                meaning: is_new.then_some(array.meaning),
+                dtype: is_new.then_some(array.dtype),
+                units: is_new.then(|| array.units.clone()).filter(|units| !units.is_empty()),
+                components,
+                component_axis,
+            })
         };
-        let changed = sources.iter().zip(own).filter(|(source, own)| source != own);
-        let new = own.iter().skip(sources.len());
-        changed.map(|(_, own)| drawn(own, false)).chain(new.map(|own| drawn(own, true))).collect()
+        (0..).zip(&plan.dataset.arrays).filter_map(drawn).collect()
     }
 
     /// Returns the voxel of level 0 in which index `index` of the source is drawn, along axis `axis` of array

@@ -8,6 +8,7 @@ use super::coordinates::{ArrayNames, Curvilinear};
 use super::lat_lon_grid::NO_CELL;
 use super::plan::{RegridBlockOrigin, RegridPlan};
 use super::{RegridState, Regridded};
+use crate::loading::vectors::VectorLengths;
 
 /// Map from drawn voxels to stored elements, for one description of the data.
 #[derive(Clone)]
@@ -43,7 +44,8 @@ impl Regridded {
     pub(crate) fn stored_places(&self) -> StoredPlaces {
         let RegridState { source, .. } = &*self.inner;
         let plan = self.inner.plan();
-        StoredPlaces { source: Arc::clone(source), dataset: Arc::clone(&plan.source), plan: Some(plan) }
+        let source: Arc<dyn Source> = Arc::<VectorLengths>::clone(source);
+        StoredPlaces { source, dataset: Arc::clone(&plan.source), plan: Some(plan) }
     }
 }
 
