@@ -21,6 +21,7 @@ pub mod join;
 mod measure;
 pub mod memory;
 pub mod node;
+mod opening;
 pub mod operations;
 pub mod relay;
 mod servers;

@@ -11,6 +11,7 @@ use client::reading::read_batches;
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use server::exports::{Export, Opener};
+use server::ops::{NodeState, OperationRegistry};
 use stream::{DrawDevice, DrawResources, RankChannels, Regridded, Session, run_worker};
 use view::View;
 
@@ -18,6 +19,7 @@ use crate::interpret::InterpretHandler;
 use crate::join::JoinHandler;
 use crate::measure::{MeasureHandler, PickHandler};
 use crate::node::{self, ServerNode, ServerOptions};
+use crate::opening::Opening;
 use crate::operations::of_data_server;
 use crate::servers::ServersHandler;
 
@@ -25,7 +27,7 @@ use crate::servers::ServersHandler;
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Starts a viewing node for the single location in `options`. It answers the operations of a data server, and `join`,
-/// `pick`, `measure`, `servers` and `interpret`. With `ranks` it is the first of several ranks that draw together; the others call
+/// `pick`, `measure`, `servers`, `interpret`, `open` and `places`. With `ranks` it is the first of several ranks that draw together; the others call
 /// [`assist`].
 ///
 /// # Errors
@@ -52,6 +54,23 @@ pub async fn start_by(
     device: DrawDevice,
     ranks: Option<RankChannels>,
 ) -> Result<ServerNode> {
+    // Several ranks draw one data set.
+    let opening = if ranks.is_none() { Some(Opening::new(options, device)?) } else { None };
+    let (shared, mut registry) = prepare(options, opener, first_view, device, ranks).await?;
+    if let Some(opening) = &opening {
+        opening.register(&mut registry, false);
+    }
+    node::start_opening(options, shared, registry, opening).await
+}
+
+/// Opens the data of a session and returns their node with the operations on them.
+pub(crate) async fn prepare(
+    options: &ServerOptions,
+    opener: &dyn Opener,
+    first_view: Option<View>,
+    device: DrawDevice,
+    ranks: Option<RankChannels>,
+) -> Result<(Arc<NodeState>, OperationRegistry)> {
     let shared = node::open_by(options, opener).await?;
     let export = shared.exports.find("").await?;
     let regridded = Regridded::open(Arc::new(LatestData(Arc::clone(&export)))).await?;
@@ -83,7 +102,7 @@ pub async fn start_by(
     registry.add(MeasureHandler::new(Arc::clone(&session)));
     registry.add(JoinHandler::new(session));
     registry.add(ServersHandler);
-    node::start(options, shared, registry).await
+    Ok((shared, registry))
 }
 
 /// Makes the session describe its file again when size or modification time change; ends with the session.

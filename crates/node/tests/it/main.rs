@@ -13,6 +13,7 @@ mod counts;
 mod crowd;
 mod early;
 mod hostile;
+mod opening;
 mod operations;
 mod paths;
 mod reach;

@@ -39,6 +39,10 @@ pub const INTERPRET: &str = "interpret";
 pub const PICK: &str = "pick";
 /// Measures the data of a viewing node: values along a line or over time, statistics of a region.
 pub const MEASURE: &str = "measure";
+/// Opens another data set beside that of a viewing node.
+pub const OPEN: &str = "open";
+/// Lists what a viewing node can open.
+pub const PLACES: &str = "places";
 /// Reports the server's knowledge of the network path to the client.
 pub const PATH: &str = "path";
 /// Sends one packet train to measure the path; see [`crate::frames::probe`].
