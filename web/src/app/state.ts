@@ -8,6 +8,8 @@ import type { FrameInfo, Participant, Severity, Fidelity, ValuesNote } from "../
 import type { Server } from "../session/servers.ts";
 import type { Colormap } from "../transfer/colormap.ts";
 import { DEFAULT_MARKS, type MarkSettings } from "../ui/marks/settings.ts";
+import { NO_DEVICES, type DeviceState } from "../camera/devices/state.ts";
+import type { Theme } from "./theme.ts";
 import { INITIAL_TOGETHER, type TogetherActions, type TogetherState } from "./together.ts";
 import { EMPTY_VIEW, type Transfer, type View, type ViewPatch } from "../view/schema.ts";
 
@@ -16,8 +18,13 @@ export type ConnectionState =
   | { readonly kind: "connecting" }
   /** `isSilent`: nothing has been received for some seconds. */
   | { readonly kind: "open"; readonly isSilent: boolean }
-  /** Broken; the next attempt comes at `untilMillis` (of `performance.now`). */
-  | { readonly kind: "waiting"; readonly reason: string; readonly untilMillis: number }
+  /** Broken; the next attempt comes at `untilMillis` (of `performance.now`). `isBusy`: the server had no place. */
+  | {
+      readonly kind: "waiting";
+      readonly reason: string;
+      readonly isBusy: boolean;
+      readonly untilMillis: number;
+    }
   | { readonly kind: "refused"; readonly reason: string; readonly needsToken: boolean }
   | { readonly kind: "unsupported"; readonly reason: string };
 
@@ -69,6 +76,10 @@ export interface State {
   readonly isPlaying: boolean;
   readonly isPanelOpen: boolean;
   readonly marks: MarkSettings;
+  readonly theme: Theme;
+  /** True if the page can open other data: not in the frame of another program. */
+  readonly mayOpen: boolean;
+  readonly devices: DeviceState;
   readonly toasts: readonly Toast[];
 }
 
@@ -92,6 +103,9 @@ export const INITIAL_STATE: State = {
   isPlaying: false,
   isPanelOpen: true,
   marks: DEFAULT_MARKS,
+  theme: "system",
+  mayOpen: false,
+  devices: NO_DEVICES,
   toasts: [],
 };
 
@@ -135,8 +149,23 @@ export function valuesNote({ values, array, view }: State): string {
   return positionKey(array, values) === positionKey(array, view) ? values.note : "";
 }
 
+/** Actions on the page around the picture. */
+export interface PageActions {
+  /** The next background of the picture: dark, light, white. */
+  readonly nextBackground: () => void;
+  /** Sets the colors of the page and keeps them for the next visit. */
+  readonly setTheme: (theme: Theme) => void;
+  readonly toggleFullscreen: () => void;
+  /** Shows the dialog in which other data are opened. */
+  readonly openData: () => void;
+  /** Asks the browser for a 3-D mouse; only after a click. */
+  readonly connectSpaceMouse: () => void;
+  /** Shows the link for a phone as controller. */
+  readonly inviteController: () => void;
+}
+
 /** Actions that components of the page may ask for. */
-export interface Actions {
+export interface Actions extends PageActions {
   /** Changes the view; `moving` while more changes follow at once, then `rest`. */
   readonly change: (patch: ViewPatch, moving?: boolean) => void;
   readonly rest: () => void;

@@ -16,21 +16,22 @@ import {
 import { statsKey } from "../dataset/stats.ts";
 import { worldBox, type WorldBox } from "../dataset/world.ts";
 import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/picture.ts";
-import type { Json } from "../json.ts";
+import type { Json, JsonObject } from "../json.ts";
 import type { Embedding } from "../notebook/embedding.ts";
 import type { Fidelity, FrameInfo } from "../session/messages.ts";
 import { nextTime } from "../session/playback.ts";
 import { ViewSync } from "../session/view-sync.ts";
+import { texts } from "../texts/texts.ts";
 import { formatMarks, parseMarks, storedMarks, storeMarks, type MarkSettings } from "../ui/marks/settings.ts";
 import type { Camera, ColorBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
-import type { FromWorker, ToWorker } from "../worker/messages.ts";
+import type { CalledOperation, FromWorker, ToWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
 import { Calls } from "./calls.ts";
 import { pageStorage } from "./storage.ts";
 import { copyText } from "./clipboard.ts";
 import { ConnectionManager } from "./connection-manager.ts";
 import { Screenshot, type PaintOver } from "./screenshot.ts";
-import { INITIAL_STATE, type Actions, type State, type Toast } from "./state.ts";
+import { INITIAL_STATE, type Actions, type PageActions, type State, type Toast } from "./state.ts";
 import { StatsRequests } from "./stats-requests.ts";
 import { TimePlayer } from "./time-player.ts";
 import { MAX_TOASTS, Toasts } from "./toasts.ts";
@@ -40,6 +41,9 @@ export interface ViewerOptions {
   readonly canvas: HTMLCanvasElement;
   readonly openHelp: () => void;
   readonly readCenter: () => void;
+  readonly page: PageActions;
+  /** Name in the session, if the person has no say in it. */
+  readonly name?: string;
   readonly onChange: (state: State) => void;
   /** Paints the marks into a picture to save. */
   readonly paintMarks: PaintOver;
@@ -114,12 +118,13 @@ export class Viewer implements Actions {
     this.#requestedView = this.#address.patch;
     const marks = parseMarks(this.#address.marks) ?? storedMarks(pageStorage("localStorage"));
     this.#address.marks = formatMarks(marks);
-    this.#state = { ...this.#state, marks };
+    this.#state = { ...this.#state, marks, mayOpen: options.embedding === null };
     this.#connection = new ConnectionManager({
       token: () => this.#address.token,
       join: () => ({
         session: "main",
         ...this.together.identity(),
+        ...(options.name === undefined ? {} : { name: options.name }),
         ...pictureSize(this.#screen()),
       }),
       receive: (message) => {
@@ -153,6 +158,35 @@ export class Viewer implements Actions {
   /** Sends a message to the worker, such as one on a further picture. */
   readonly send = (message: ToWorker): void => {
     this.#connection.send(message);
+  };
+
+  /** Shows a change of the page around the picture. */
+  show(change: Partial<Pick<State, "theme" | "devices">>): void {
+    this.#set(change);
+  }
+
+  /** Calls an operation of the node that answers with one item; throws an `Error` with its reason. */
+  readonly ask = (name: CalledOperation, parameters: JsonObject): Promise<Json> =>
+    new Promise((resolve, reject) => {
+      let answer: Json = null;
+      this.calls.call(name, parameters, {
+        item: (item) => {
+          answer = item;
+        },
+        ended: (reason) => {
+          if (reason === null) resolve(answer);
+          else reject(new Error(reason));
+        },
+      });
+    });
+
+  get token(): string {
+    return this.#address.token;
+  }
+
+  /** Shows a short message. */
+  readonly tell = (severity: Toast["severity"], text: string): void => {
+    this.#toasts.show(severity, text);
   };
 
   setColormaps(colormaps: State["colormaps"]): void {
@@ -281,6 +315,30 @@ export class Viewer implements Actions {
     this.#set({ marks });
   };
 
+  nextBackground = (): void => {
+    this.#options.page.nextBackground();
+  };
+
+  setTheme = (theme: State["theme"]): void => {
+    this.#options.page.setTheme(theme);
+  };
+
+  toggleFullscreen = (): void => {
+    this.#options.page.toggleFullscreen();
+  };
+
+  openData = (): void => {
+    this.#options.page.openData();
+  };
+
+  connectSpaceMouse = (): void => {
+    this.#options.page.connectSpaceMouse();
+  };
+
+  inviteController = (): void => {
+    this.#options.page.inviteController();
+  };
+
   openHelp = (): void => {
     this.#options.openHelp();
   };
@@ -401,7 +459,7 @@ export class Viewer implements Actions {
   }
 
   #describe(dataset: Dataset): void {
-    document.title = `${dataset.name} · Corridor`;
+    document.title = texts.app.title(dataset.name);
     const known = this.#state.dataset;
     if (known?.id !== dataset.id || known.generation !== dataset.generation) this.#statsRequests.reset();
     this.#described = dataset;
