@@ -207,7 +207,7 @@ export class Viewer implements Actions {
 
   change = (patch: ViewPatch, moving = false): void => {
     if (this.#state.role === "watch") {
-      this.#toasts.show("info", "You are watching: follow somebody in the people panel to see their view");
+      this.#toasts.show("info", texts.page.watching);
       return;
     }
     this.#viewSync.change(patch, moving);
@@ -285,22 +285,9 @@ export class Viewer implements Actions {
   copyLink = (withToken: boolean): void => {
     const link = this.#address.linkTo(this.#viewSync.view, withToken);
     void copyText(link).then((isCopied) => {
-      if (!isCopied)
-        this.#toasts.show(
-          "warning",
-          "The browser does not allow copying here; copy the link from the address bar",
-        );
-      else if (withToken)
-        this.#toasts.show(
-          "warning",
-          "Link copied with the access token: anyone who has it can view the data",
-        );
-      else
-        this.#toasts.show(
-          "info",
-          "Link to this view copied, without the access token",
-          this.#copyWithToken(),
-        );
+      if (!isCopied) this.#toasts.show("warning", texts.page.noCopying);
+      else if (withToken) this.#toasts.show("warning", texts.page.linkCopiedWithToken);
+      else this.#toasts.show("info", texts.page.linkCopied, this.#copyWithToken());
     });
   };
 
@@ -449,7 +436,7 @@ export class Viewer implements Actions {
 
   #participantsChanged(participants: State["participants"]): void {
     const role = participants.find((person) => person.id === this.#state.you)?.role ?? this.#state.role;
-    if (role !== this.#state.role) this.#toasts.show("info", `An owner changed your role to \`${role}\``);
+    if (role !== this.#state.role) this.#toasts.show("info", texts.page.roleChanged(role));
     this.#set({ participants, role });
   }
 
@@ -556,7 +543,7 @@ export class Viewer implements Actions {
   #copyWithToken(): Toast["action"] {
     if (this.#address.token === "") return null;
     return {
-      label: "Copy with token",
+      label: texts.page.copyWithToken,
       run: () => {
         this.copyLink(true);
       },

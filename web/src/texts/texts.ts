@@ -5,8 +5,9 @@ import { controllerTexts } from "./controller.ts";
 import { keyTexts } from "./keys.ts";
 import { notices } from "./notices.ts";
 import { openTexts } from "./open.ts";
+import { panels } from "./panels.ts";
 
-const en = { ...chrome, keys: keyTexts, notices, open: openTexts, controller: controllerTexts };
+const en = { ...chrome, ...panels, keys: keyTexts, notices, open: openTexts, controller: controllerTexts };
 
 /** Texts of the page by area; texts with variable parts are functions. */
 export type Texts = typeof en;

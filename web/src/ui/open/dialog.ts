@@ -209,6 +209,7 @@ export function openDialog(page: OpenPage): OpenDialog {
     throw first;
   };
 
+  show();
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (location.value.trim() !== "") void tryOpen(location.value.trim());
