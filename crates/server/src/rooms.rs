@@ -19,12 +19,12 @@ pub struct Rooms<S = Service>(Mutex<RoomList<S>>);
 
 struct RoomList<S> {
     /// The most recently opened one last.
-    rooms: Vec<Room<S>>,
+    rooms: Vec<NumberedRoom<S>>,
     /// Number of the newest room; numbers are not used again.
     newest: u32,
 }
 
-struct Room<S> {
+struct NumberedRoom<S> {
     number: u32,
     location: String,
     name: String,
@@ -96,7 +96,7 @@ impl<S> Rooms<S> {
         self.make_place()?;
         let mut list = self.0.lock();
         list.newest += 1;
-        let room = Room {
+        let room = NumberedRoom {
             number: list.newest,
             location: location.to_owned(),
             name: name.to_owned(),
@@ -109,7 +109,7 @@ impl<S> Rooms<S> {
 
     /// Returns the rooms that are open, the newest one last.
     pub fn list(&self) -> Vec<OpenRoom> {
-        self.0.lock().rooms.iter().map(Room::listed).collect()
+        self.0.lock().rooms.iter().map(NumberedRoom::listed).collect()
     }
 
     /// Returns the meaning of a path; `None` for paths outside of rooms.
@@ -131,7 +131,7 @@ impl<S> Rooms<S> {
     }
 }
 
-impl<S> Room<S> {
+impl<S> NumberedRoom<S> {
     fn listed(&self) -> OpenRoom {
         let path = format!("{}{}/", PREFIX.trim_start_matches('/'), self.number);
         OpenRoom { path, name: self.name.clone() }

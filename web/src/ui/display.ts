@@ -71,6 +71,10 @@ export function displayMenu(actions: Actions): Component {
     open(false);
     button.focus();
   });
+  // In the sheet of a narrow page, which closes without it.
+  element.addEventListener("focusout", ({ relatedTarget }) => {
+    if (relatedTarget instanceof Node && !element.contains(relatedTarget)) open(false);
+  });
   phone.addEventListener("click", () => {
     open(false);
   });

@@ -40,7 +40,7 @@ pub(crate) struct PlacesParameters {
 
 /// Something in a list.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct Place {
+struct ListedPlace {
     name: String,
     kind: PlaceKind,
     /// Location to open, or place to list; of an open data set the path of its page.
@@ -63,7 +63,7 @@ struct PlaceList {
     place: String,
     /// Folder above it; empty for the list of places.
     parent: String,
-    entries: Vec<Place>,
+    entries: Vec<ListedPlace>,
     /// Number of entries that are not listed: more than the limit.
     further: usize,
     /// Number of files that are no data.
@@ -112,13 +112,13 @@ impl Handler for PlacesHandler {
 
 /// Lists where to begin: open data sets, the folder of the first one, the home folder, and servers.
 fn roots(opening: &Opening, to_first: &str) -> PlaceList {
-    let mut entries = vec![Place {
+    let mut entries = vec![ListedPlace {
         name: opening.options.locations.first().map_or_else(String::new, name_of),
         kind: PlaceKind::Open,
         location: if to_first.is_empty() { "./".into() } else { to_first.to_owned() },
         about: "the first data set of this node".into(),
     }];
-    entries.extend(opening.rooms.list().into_iter().rev().map(|room| Place {
+    entries.extend(opening.rooms.list().into_iter().rev().map(|room| ListedPlace {
         name: room.name,
         kind: PlaceKind::Open,
         location: format!("{to_first}{}", room.path),
@@ -135,7 +135,7 @@ fn roots(opening: &Opening, to_first: &str) -> PlaceList {
             folders.map(|folder| (folder, "beside the data")).chain(home.map(|home| (home, "home folder")))
         {
             if let Some(text) = folder.to_str().filter(|_| !seen.contains(&folder)) {
-                entries.push(Place {
+                entries.push(ListedPlace {
                     name: text.to_owned(),
                     kind: PlaceKind::Folder,
                     location: text.to_owned(),
@@ -155,7 +155,7 @@ fn roots(opening: &Opening, to_first: &str) -> PlaceList {
         if !is_known {
             let about =
                 if number < own { "server of this data set" } else { "server of yours on this machine" };
-            entries.push(Place {
+            entries.push(ListedPlace {
                 name: url.authority(),
                 kind: PlaceKind::Server,
                 location: url.public(),
@@ -222,7 +222,7 @@ fn list_folder(path: &Path) -> Result<PlaceList> {
                 continue;
             }
         };
-        entries.push(Place { name, kind, location: location.to_owned(), about: about.to_owned() });
+        entries.push(ListedPlace { name, kind, location: location.to_owned(), about: about.to_owned() });
     }
     entries.sort_by(|a, b| a.kind.cmp(&b.kind));
     Ok(PlaceList { place, parent, entries, further, left_out, ..PlaceList::default() })
@@ -241,7 +241,7 @@ async fn server(opening: &Opening, url: Url) -> Result<PlaceList> {
     };
     let all = listed.map_err(|_| silent())??;
     let further = all.len().saturating_sub(MAX_LISTED);
-    let entry = |listed: ops::ListEntry| Place {
+    let entry = |listed: ops::ListEntry| ListedPlace {
         location: Url { dataset: listed.name.clone(), ..url.clone() }.public(),
         name: listed.name,
         kind: PlaceKind::Data,
