@@ -155,7 +155,7 @@ describe("a phone", () => {
     const phone = await context.newPage();
     await phone.goto(link);
     await phone.locator(".controller[data-phase=resting]").waitFor();
-    await complete(phone);
+    await phone.waitForSelector('body[data-state="complete"]');
     const before = await thumbnail(page);
     await touch(phone, [{ from: [120, 400], to: [280, 460] }]);
     await phone.locator(".controller[data-phase=steering]").waitFor();
