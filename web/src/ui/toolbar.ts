@@ -52,6 +52,12 @@ export function toolbar(actions: Actions): Component {
     more.setAttribute("aria-expanded", String(isExpanded));
   };
   expand(false);
+  element.addEventListener("click", ({ target }) => {
+    const button = target instanceof Element ? target.closest("button") : null;
+    const isMenu =
+      button?.hasAttribute("aria-haspopup") === true || button?.closest(".menu, .marks-menu") != null;
+    if (button && button !== more && !isMenu) expand(false);
+  });
   document.addEventListener("pointerdown", (event) => {
     if (event.target instanceof Node && !element.contains(event.target)) expand(false);
   });
@@ -62,8 +68,11 @@ export function toolbar(actions: Actions): Component {
   document.addEventListener("fullscreenchange", () => {
     fullscreen.setAttribute("aria-pressed", String(document.fullscreenElement !== null));
   });
+  let hadPeople = false;
   const update = (state: State) => {
     const { camera } = state.view;
+    if (state.together.isOpen && !hadPeople) expand(false);
+    hadPeople = state.together.isOpen;
     element.hidden = state.array === null && !(state.mayOpen && state.connection.kind === "open");
     projection.setAttribute("aria-pressed", String(camera !== null && "orthographic" in camera.projection));
     panel.setAttribute("aria-expanded", String(state.isPanelOpen));
