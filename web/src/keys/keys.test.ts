@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 
 import { INITIAL_STATE, type Actions, type State } from "../app/state.ts";
-import { filterHelp, helpRows } from "../ui/help.ts";
+import { filterHelp, helpRows } from "../ui/page/help.ts";
 import { texts } from "../texts/texts.ts";
 import type { Camera } from "../view/schema.ts";
 import { keyHandlers, type KeyTarget } from "./handlers.ts";

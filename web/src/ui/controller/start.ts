@@ -8,7 +8,7 @@ import { Layouts } from "../../layout/layouts.ts";
 import type { ControllerCode } from "../../session/controller.ts";
 import { texts } from "../../texts/texts.ts";
 import type { Camera } from "../../view/schema.ts";
-import { notice } from "../notice.ts";
+import { notice } from "../notice/notice.ts";
 import { toasts } from "../toasts.ts";
 import { controllerBar } from "./page.ts";
 

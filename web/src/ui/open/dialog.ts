@@ -1,7 +1,7 @@
 //! Dialog in which other data are opened: by path or URL, from the lists of the node, or as dropped files.
 
 import type { Actions, State } from "../../app/state.ts";
-import { batchName, dropProblem, MAX_TRIED_FILES, upload, uploadAddress } from "../../app/uploads.ts";
+import { batchName, dropProblem, MAX_TRIED_FILES, upload, uploadAddress } from "./uploads.ts";
 import { formatBytes } from "../../dataset/labels.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { texts } from "../../texts/texts.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { batchName, dropProblem, MAX_DROPPED_FILES, uploadAddress } from "../../app/uploads.ts";
+import { batchName, dropProblem, MAX_DROPPED_FILES, uploadAddress } from "./uploads.ts";
 import { texts } from "../../texts/texts.ts";
 import { filterPlaces, parseOpened, parsePlaces } from "./places.ts";
 

@@ -1,8 +1,8 @@
 //! The help: keys from the table that the handlers use, gestures and devices, in a dialog with a filter.
 
-import { texts } from "../texts/texts.ts";
-import { capsOf, COMMANDS, KEYS, type KeyBinding } from "../keys/table.ts";
-import { el, iconButton, setText } from "./dom.ts";
+import { texts } from "../../texts/texts.ts";
+import { capsOf, COMMANDS, KEYS, type KeyBinding } from "../../keys/table.ts";
+import { el, iconButton, setText } from "../dom.ts";
 
 /** One line of the help. */
 export interface HelpRow {

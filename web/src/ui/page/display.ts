@@ -1,9 +1,9 @@
 //! Menu of the toolbar: background of the picture, colors of the page, and controllers.
 
-import type { Actions, Component, State } from "../app/state.ts";
-import { BACKGROUNDS, backgroundName, THEMES } from "../app/theme.ts";
-import { texts } from "../texts/texts.ts";
-import { el, iconButton, setText, textButton } from "./dom.ts";
+import type { Actions, Component, State } from "../../app/state.ts";
+import { BACKGROUNDS, backgroundName, THEMES } from "../../app/theme.ts";
+import { texts } from "../../texts/texts.ts";
+import { el, iconButton, setText, textButton } from "../dom.ts";
 
 export function displayMenu(actions: Actions): Component {
   const words = texts.display;

@@ -1,7 +1,7 @@
 //! Files that are dropped on the page: copied to the node, if that runs on this machine, with progress.
 
-import { formatBytes } from "../dataset/labels.ts";
-import { texts } from "../texts/texts.ts";
+import { formatBytes } from "../../dataset/labels.ts";
+import { texts } from "../../texts/texts.ts";
 
 /** Maximum number of files of one drop; those of a data set with headers of their own are fewer. */
 export const MAX_DROPPED_FILES = 256;

@@ -1,12 +1,12 @@
 //! Toolbar at the top right: actions on the picture as a whole, and on the page. On a narrow page only the first ones are shown, the
 //! others after a button.
 
-import type { Actions, Component, State } from "../app/state.ts";
-import { hintOf } from "../keys/table.ts";
-import { texts } from "../texts/texts.ts";
+import type { Actions, Component, State } from "../../app/state.ts";
+import { hintOf } from "../../keys/table.ts";
+import { texts } from "../../texts/texts.ts";
 import { displayMenu } from "./display.ts";
-import { el, iconButton } from "./dom.ts";
-import { togetherButtons } from "./together/tools.ts";
+import { el, iconButton } from "../dom.ts";
+import { togetherButtons } from "../together/tools.ts";
 
 const words = texts.toolbar;
 
