@@ -110,6 +110,12 @@ def test_arrangements_of_pictures(home, tmp_path, kind):
         run_browser_tests(viewer.url, f"viewer-layouts-{kind}", "layouts", CORRIDOR_E2E_LAYOUT=kind)
 
 
+def test_comfort(home):
+    """Accessibility, colors, keys, opening of other data, a phone as controller."""
+    with running(home, "view", VOLUMES["waves"], "--listen", "127.0.0.1:0", "--json") as viewer:
+        run_browser_tests(viewer.url, "viewer-comfort", "comfort")
+
+
 def run_browser_tests(url: str, name: str, *arguments: str, **expected: str) -> None:
     """Runs end-to-end tests of the viewer at `url`; screenshots go to the folder `name`."""
     out = OUT / name

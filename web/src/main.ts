@@ -14,16 +14,22 @@ import "./ui/style/plots.css";
 import "./ui/probe/probe.css";
 import "./ui/layers/layers.css";
 import "./ui/save/save.css";
+import "./ui/style/themes.css";
+import "./ui/style/comfort.css";
 
+import { pageActions } from "./app/page-actions.ts";
+import { PageTheme } from "./app/theme.ts";
 import { pageState, type Actions, type Component, type State } from "./app/state.ts";
 import { Viewer } from "./app/viewer.ts";
 import { Gestures } from "./camera/gestures.ts";
-import { listenToKeys } from "./camera/keys.ts";
+import { Devices, type DeviceBrowser } from "./camera/devices/devices.ts";
 import type { Json } from "./json.ts";
+import { keyHandlers } from "./keys/handlers.ts";
+import { listenToKeys } from "./keys/listen.ts";
 import { embeddingOfPage } from "./notebook/embedding.ts";
+import { parseController } from "./session/controller.ts";
 import { parseColormaps } from "./transfer/colormap.ts";
 import { ImageGestures } from "./layout/image-gestures.ts";
-import { layoutKeys } from "./layout/keys.ts";
 import { Layouts } from "./layout/layouts.ts";
 import { Panes } from "./panes/panes.ts";
 import { axesBar } from "./ui/time/axes.ts";
@@ -33,16 +39,20 @@ import { header } from "./ui/header.ts";
 import { Cutaway } from "./ui/handles/cutaway.ts";
 import { Handles } from "./ui/handles/handles.ts";
 import { HandleSettings } from "./ui/handles/settings.ts";
-import { helpDialog } from "./ui/help.ts";
+import { helpDialog } from "./ui/page/help.ts";
+import { isLight } from "./ui/marks/draw.ts";
 import { marksMenu, marksOverlay, type Marks } from "./ui/marks/marks.ts";
 import { layoutBar } from "./ui/layout/bar.ts";
-import { notice } from "./ui/notice.ts";
+import { inviteDialog } from "./ui/controller/invite.ts";
+import { startController } from "./ui/controller/start.ts";
+import { listenToDrops, openDialog } from "./ui/open/dialog.ts";
+import { notice } from "./ui/notice/notice.ts";
 import { plots } from "./ui/plots/plots.ts";
 import { probe } from "./ui/probe/probe.ts";
 import { saveDialog } from "./ui/save/dialog.ts";
 import { sidePanel } from "./ui/side.ts";
 import { toasts } from "./ui/toasts.ts";
-import { toolbar } from "./ui/toolbar.ts";
+import { toolbar } from "./ui/page/toolbar.ts";
 import { fidelityBadge } from "./ui/fidelity.ts";
 import { togetherOverlay } from "./ui/together/overlay.ts";
 import { togetherPanel } from "./ui/together/panel.ts";
@@ -53,6 +63,12 @@ async function start(): Promise<void> {
   document.querySelector("#not-started")?.remove();
   const canvas = document.querySelector<HTMLCanvasElement>("#picture");
   if (!canvas) throw new Error("expected the page's canvas");
+  const theme = new PageTheme();
+  const controller = parseController(window.location.search);
+  if (controller) {
+    startController(canvas, controller);
+    return;
+  }
   const help = helpDialog();
   const embedding = await embeddingOfPage();
   const components: Pick<Component, "update">[] = [];
@@ -61,11 +77,12 @@ async function start(): Promise<void> {
     document.body.dataset.state = pageState(state);
     // For measurements: whether the frame on the screen shows the newest change.
     document.body.dataset.current = String(state.isCurrent);
+    document.body.dataset.background = isLight(state.view.background) ? "light" : "dark";
     document.body.classList.toggle("panel-open", state.isPanelOpen);
     for (const component of components) component.update(state);
   };
   let marks: Marks | null = null;
-  const viewer = new Viewer({
+  const viewer: Viewer = new Viewer({
     canvas,
     paintMarks: (context, picture, state) => marks?.paint(context, picture, state),
     openHelp: () => {
@@ -77,6 +94,17 @@ async function start(): Promise<void> {
     readCenter: () => {
       values.readCenter();
     },
+    page: pageActions({
+      viewer: () => viewer,
+      theme,
+      openData: () => {
+        opening.show();
+      },
+      inviteController: () => {
+        invitation.show();
+      },
+      connectSpaceMouse: () => devices.connectSpaceMouse(),
+    }),
     onChange: show,
     onPane: (message) => {
       panes.receive(message);
@@ -133,6 +161,23 @@ async function start(): Promise<void> {
   tools.element.prepend(arrangement.element);
   marks = marksOverlay(viewer, canvas);
   const { together } = viewer;
+  const opening = openDialog({
+    state,
+    ask: viewer.ask,
+    token: () => viewer.token,
+    goTo: (path) => {
+      goTo(path, viewer.token);
+    },
+  });
+  const invitation = inviteDialog({
+    state,
+    token: () => viewer.token,
+    follow: together.follow,
+    tell: (text) => {
+      viewer.tell("info", text);
+    },
+  });
+  const sign = listenToDrops(opening, viewer, () => state().mayOpen);
   const [pointers, people] = [togetherOverlay(together, size), togetherPanel(viewer)];
   const [led, question] = [followBar(together), nameQuestion(together)];
   components.push(layouts, panes, arrangement, head, tools, side, fidelity, axes, words, messages);
@@ -143,13 +188,14 @@ async function start(): Promise<void> {
     top: [head.element, tools.element],
     corner: [fidelity.element],
   });
-  components.push(menu, values, arrows, pointers, people, led, question, saving, space, lines, cutaway, handles, marks);
+  components.push(menu, values, arrows, pointers, people, led, question, saving, invitation, space, lines, cutaway, handles, marks);
   const right = el("div", { class: "right" }, tools.element, side.element);
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
   others.push(values.element, people.element, led.element, question.element);
   // What is drawn over the picture lies in its pane.
   canvas.after(marks.element, pointers.element, handles.element, lines.element);
   document.body.append(el("div", { class: "overlay" }, ...others), help, saving.element);
+  document.body.append(opening.element, invitation.element, sign);
   // A cell of a notebook is small, too.
   if (embedding || window.matchMedia("(max-width: 719px)").matches) viewer.togglePanel();
 
@@ -178,16 +224,64 @@ async function start(): Promise<void> {
     window: layouts.window,
   });
   const activeAxis = () => panes.activeAxis;
-  const handleKey = layoutKeys({ actions: viewer, layouts, state, size, activeAxis, move: target.move });
-  listenToKeys({ ...target, handleKey }, viewer.stepTime);
   // The first picture is fitted to the place that the panel leaves.
   document.body.classList.toggle("panel-open", viewer.state.isPanelOpen);
+  listenToKeys(keyHandlers({ ...target, layouts, state, stepTime: viewer.stepTime, activeAxis }));
+  const devices = new Devices(
+    {
+      ...target,
+      isFlat: () => layouts.isImage,
+      command: (command) => {
+        const axis = activeAxis();
+        const run = {
+          play: actions.togglePlay,
+          reset: actions.resetCamera,
+          timeBack: () => {
+            viewer.stepTime(-1);
+          },
+          timeForward: () => {
+            viewer.stepTime(1);
+          },
+          nextSlice: () => {
+            layouts.step(1, axis, false);
+          },
+          previousSlice: () => {
+            layouts.step(-1, axis, false);
+          },
+        };
+        run[command]();
+      },
+      show: (shown) => {
+        viewer.show({ devices: shown });
+      },
+    },
+    pageBrowser(),
+  );
+  viewer.show({ theme: theme.theme });
   viewer.start();
   if (embedding) {
     embedding.listen(viewer.change);
     embedding.watchClicks(canvas, () => viewer.state.view, viewer.pick);
     viewer.setColormaps(parseColormaps(embedding.settings.colormaps));
   } else void loadColormaps(viewer);
+}
+
+/** The browser's interfaces to devices. */
+function pageBrowser(): DeviceBrowser {
+  return {
+    gamepads: () => ("getGamepads" in navigator ? navigator.getGamepads() : []),
+    requestFrame: (run) => void requestAnimationFrame(run),
+    events: window,
+    navigator,
+  };
+}
+
+/** Goes to a page of the node, with the token after the hash, as in the links that the node prints. */
+function goTo(path: string, token: string): void {
+  const url = new URL(path, document.baseURI);
+  url.search = "";
+  url.hash = token === "" ? "" : `token=${encodeURIComponent(token)}`;
+  window.location.assign(url);
 }
 
 /** Loads the color maps for the swatches; without them the swatches are gray. */

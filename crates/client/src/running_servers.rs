@@ -59,16 +59,36 @@ pub fn post(folder: &Path, record: &RunningServer) -> Result<RunningServerFile> 
 /// of ended processes are skipped.
 #[must_use]
 pub fn find(folder: &Path, host: &str, port: u16) -> Option<RunningServer> {
-    let entries = fs::read_dir(folder).ok()?;
-    let records = entries.flatten().take(MAX_RECORDS).filter_map(|e| {
+    let machine = machine_name();
+    let mut servers = of_machine(folder, &machine).filter(|n| n.address.port() == port);
+    servers.find(|n| names(host, n.address.ip(), &machine))
+}
+
+/// Returns the URLs, with their tokens, of the servers that other processes of this user run on this machine.
+#[must_use]
+pub fn others(folder: &Path) -> Vec<Url> {
+    let machine = machine_name();
+    let servers = of_machine(folder, &machine).filter(|server| server.pid != std::process::id());
+    let url = |server: RunningServer| Url {
+        host: reachable_host(server.address),
+        port: server.address.port(),
+        dataset: String::new(),
+        array: String::new(),
+        token: server.token,
+        fingerprint: server.fingerprint,
+        replicas: Vec::new(),
+    };
+    servers.map(url).collect()
+}
+
+/// Reads the records of processes that run on this machine.
+fn of_machine<'a>(folder: &Path, machine: &'a str) -> impl Iterator<Item = RunningServer> + use<'a> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_RECORDS);
+    let records = entries.filter_map(|e| {
         let text = read_private(&e.path(), MAX_RECORD_BYTES).ok()?;
         serde_json::from_str::<RunningServer>(&text).ok()
     });
-    let machine = machine_name();
-    records
-        .filter(|n| n.machine == machine && n.address.port() == port)
-        .filter(|n| is_alive(n.pid))
-        .find(|n| names(host, n.address.ip(), &machine))
+    records.filter(move |n| n.machine == machine && is_alive(n.pid))
 }
 
 /// Completes a URL of one server with the values of its record; values in the URL take precedence.
@@ -150,6 +170,7 @@ mod tests {
             assert_eq!(find(folder.path(), host, 9).unwrap().token.as_deref(), Some("t"), "{host}");
         }
         assert!(find(folder.path(), "127.0.0.1", 10).is_none());
+        assert!(others(folder.path()).is_empty(), "the own process");
         assert!(find(folder.path(), "elsewhere", 9).is_none());
         drop(posted);
         assert!(find(folder.path(), "127.0.0.1", 9).is_none());

@@ -119,6 +119,12 @@ impl Context {
         Self { on_await: Some(on_await), ..self }
     }
 
+    /// Returns this context without the callback for awaited servers.
+    #[must_use]
+    pub(crate) fn without_await(self) -> Self {
+        Self { on_await: None, ..self }
+    }
+
     /// Returns a copy of this context with another memory budget and separate scratch memory.
     #[must_use]
     pub fn within(&self, budget: MemoryBudget) -> Self {

@@ -23,6 +23,7 @@ pub mod layers;
 mod measure;
 pub mod memory;
 pub mod node;
+mod opening;
 pub mod operations;
 pub mod relay;
 mod saving;

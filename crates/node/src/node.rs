@@ -11,6 +11,7 @@ use server::answer_memory::AnswerMemory;
 use server::connection::Service;
 use server::connections::Limits;
 use server::exports::{Exports, Opener};
+use server::http::uploads::Uploads;
 use server::http::{HttpSite, colormaps, redirect_router, router};
 use server::identity::{self, IdentityChoice};
 use server::metrics::Metrics;
@@ -24,6 +25,7 @@ use server::token::Admission;
 use server::zarr;
 
 use crate::assemble::Context;
+use crate::opening::Opening;
 use crate::relay::Relays;
 
 /// Address to listen on.
@@ -75,6 +77,17 @@ pub struct ServerOptions {
     pub most_bytes_per_sec: Option<f64>,
 }
 
+impl ServerOptions {
+    /// Returns whether only people on this machine who have the token are served.
+    pub(crate) fn is_local(&self) -> bool {
+        let is_loopback = match self.listen {
+            Listen::Loopback(_) => true,
+            Listen::At(address) => address.ip().is_loopback(),
+        };
+        is_loopback && self.proxies.public.is_empty() && self.admission.token().is_some()
+    }
+}
+
 /// A server that is ready: [`ServerNode::run`] serves.
 pub struct ServerNode {
     /// Address on which the server listens.
@@ -88,6 +101,8 @@ pub struct ServerNode {
     admission: Admission,
     shared: Arc<NodeState>,
     port: Port,
+    /// Held while the server runs.
+    _opening: Option<Arc<Opening>>,
     _record: Option<RunningServerFile>,
 }
 
@@ -123,7 +138,20 @@ pub async fn start(
     shared: Arc<NodeState>,
     registry: OperationRegistry,
 ) -> Result<ServerNode> {
-    let mut node = start_unrecorded(options, shared, registry).await?;
+    start_opening(options, shared, registry, None).await
+}
+
+/// Listens as [`start`] does, with further data sets that people open.
+///
+/// # Errors
+/// As [`start`].
+pub(crate) async fn start_opening(
+    options: &ServerOptions,
+    shared: Arc<NodeState>,
+    registry: OperationRegistry,
+    opening: Option<Arc<Opening>>,
+) -> Result<ServerNode> {
+    let mut node = listen_with(options, shared, registry, opening).await?;
     let record = RunningServer {
         address: node.address,
         machine: running_servers::machine_name(),
@@ -148,6 +176,15 @@ pub(crate) async fn start_unrecorded(
     options: &ServerOptions,
     shared: Arc<NodeState>,
     registry: OperationRegistry,
+) -> Result<ServerNode> {
+    listen_with(options, shared, registry, None).await
+}
+
+async fn listen_with(
+    options: &ServerOptions,
+    shared: Arc<NodeState>,
+    registry: OperationRegistry,
+    opening: Option<Arc<Opening>>,
 ) -> Result<ServerNode> {
     let machine = running_servers::machine_name();
     let directories = &options.context.directories;
@@ -183,6 +220,8 @@ pub(crate) async fn start_unrecorded(
     hosts.extend(identity.names());
     let proxies = options.proxies.clone();
     let is_guarded = options.admission.token().is_some();
+    let uploads = opening.as_ref().and_then(|opening| opening.uploads.clone());
+    let rooms = opening.as_ref().map_or_else(Arc::default, |opening| Arc::clone(&opening.rooms));
     let names = Arc::new(ServerNames { hosts, proxies, port: address.port(), is_guarded });
     Ok(ServerNode {
         address,
@@ -191,7 +230,10 @@ pub(crate) async fn start_unrecorded(
         is_self_signed: matches!(options.identity, IdentityChoice::Own),
         admission: options.admission.clone(),
         shared,
-        port: Port::new(listener, udp, tls, routers(names, &service), service).connecting_to(waiting_clients),
+        port: Port::new(listener, udp, tls, routers(names, &service, uploads), service)
+            .connecting_to(waiting_clients)
+            .with_rooms(rooms),
+        _opening: opening,
         _record: None,
     })
 }
@@ -205,9 +247,9 @@ fn addresses(listen: Listen) -> Vec<SocketAddr> {
     }
 }
 
-fn routers(names: Arc<ServerNames>, service: &Arc<Service>) -> Routers {
+fn routers(names: Arc<ServerNames>, service: &Arc<Service>, uploads: Option<Arc<Uploads>>) -> Routers {
     let draws = service.registry.has(wire::ops::JOIN);
-    let site = HttpSite { names: Arc::clone(&names), colormaps: colormaps::json().into(), draws };
+    let site = HttpSite { names: Arc::clone(&names), colormaps: colormaps::json().into(), draws, uploads };
     let all = router(site).merge(zarr::router(Arc::clone(service), Arc::clone(&names)));
     Routers { all, redirect: redirect_router(Arc::clone(&names)), names }
 }

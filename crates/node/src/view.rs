@@ -12,6 +12,7 @@ use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use server::exports::{Export, Opener};
 use server::guests::Guests;
+use server::ops::{NodeState, OperationRegistry};
 use stream::{DrawDevice, DrawResources, RankChannels, Regridded, RemovalHook, Session, run_worker};
 use view::View;
 
@@ -20,6 +21,7 @@ use crate::interpret::InterpretHandler;
 use crate::join::JoinHandler;
 use crate::measure::{MeasureHandler, PickHandler};
 use crate::node::{self, ServerNode, ServerOptions};
+use crate::opening::Opening;
 use crate::operations::of_data_server;
 use crate::saving::{FilmHandler, SavingState, StillHandler};
 use crate::servers::ServersHandler;
@@ -28,7 +30,8 @@ use crate::servers::ServersHandler;
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Starts a viewing node for the single location in `options`. It answers the operations of a data server, and `join`,
-/// `pick`, `measure`, `still`, `film`, `servers` and `interpret`. With `ranks` it is the first of several ranks that draw together; the others call
+/// `pick`, `measure`, `still`, `film`, `servers`, `interpret`, `open` and `places`. With `ranks` it is the first of several
+/// ranks that draw together; the others call
 /// [`assist`].
 ///
 /// # Errors
@@ -55,6 +58,23 @@ pub async fn start_by(
     device: DrawDevice,
     ranks: Option<RankChannels>,
 ) -> Result<ServerNode> {
+    // Several ranks draw one data set.
+    let opening = if ranks.is_none() { Some(Opening::new(options, device)?) } else { None };
+    let (shared, mut registry) = prepare(options, opener, first_view, device, ranks).await?;
+    if let Some(opening) = &opening {
+        opening.register(&mut registry, false);
+    }
+    node::start_opening(options, shared, registry, opening).await
+}
+
+/// Opens the data of a session and returns their node with the operations on them.
+pub(crate) async fn prepare(
+    options: &ServerOptions,
+    opener: &dyn Opener,
+    first_view: Option<View>,
+    device: DrawDevice,
+    ranks: Option<RankChannels>,
+) -> Result<(Arc<NodeState>, OperationRegistry)> {
     let shared = node::open_by(options, opener).await?;
     let export = shared.exports.find("").await?;
     let latest: Arc<dyn Source> = Arc::new(LatestData(Arc::clone(&export)));
@@ -95,7 +115,7 @@ pub async fn start_by(
     registry.add(FilmHandler(saving));
     registry.add(JoinHandler::new(session));
     registry.add(ServersHandler);
-    node::start(options, shared, registry).await
+    Ok((shared, registry))
 }
 
 /// Returns how the access of guests is taken away whom an owner removes.

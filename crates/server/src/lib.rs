@@ -8,6 +8,7 @@
 //!              token, guests, identity, public_address: authorization and addresses
 //!              response_compression: compression of responses
 //!              reverse: connections to waiting clients
+//!              rooms: services of further data sets
 //! ```
 //!
 //! Read [`ops`] first (an operation and a call of it), then [`exports`] (the data sets by name, which an
@@ -29,6 +30,7 @@ pub mod port;
 pub mod public_address;
 pub(crate) mod response_compression;
 pub mod reverse;
+pub mod rooms;
 pub mod stack;
 pub mod token;
 pub mod zarr;

@@ -3,6 +3,7 @@
 import type { PixelSize } from "../draw/picture.ts";
 import { backoffMillis } from "../session/backoff.ts";
 import type { Join, Note } from "../session/messages.ts";
+import { texts } from "../texts/texts.ts";
 import { messageHandler } from "../worker/handler.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import type { Transport } from "../worker/transport.ts";
@@ -82,18 +83,13 @@ export class ConnectionManager {
   #connect(token: string): void {
     clearTimeout(this.#timer);
     if (!this.#worker) {
-      const reason =
-        "This browser does not support WebSocket, workers or image bitmaps. Use a current browser.";
-      this.#options.onState({ kind: "unsupported", reason });
+      this.#options.onState({ kind: "unsupported", reason: texts.notices.noBrowserSupport });
       return;
     }
     this.#isOpen = false;
     this.#offered = token;
     if (token !== "" && !this.#options.transport && isUnencrypted(window.location)) {
-      const reason =
-        "This page was loaded over an unencrypted connection, so its access token is not sent: others could read it. " +
-        "Open it over HTTPS or through an ssh tunnel; see docs/deploy.md.";
-      this.#options.onState({ kind: "unsupported", reason });
+      this.#options.onState({ kind: "unsupported", reason: texts.notices.unencrypted });
       return;
     }
     this.#options.onState({ kind: "connecting" });
@@ -144,22 +140,21 @@ export class ConnectionManager {
       }
       this.#options.onState({ kind: "refused", reason: message.reason, needsToken: message.needsToken });
     }
-    if (message.kind === "disconnected") this.#disconnected(message.reason);
+    if (message.kind === "disconnected") this.#disconnected(message.reason, message.isBusy);
     this.#options.receive(message);
   }
 
   /** Handles an error that the worker did not: its script cannot run, or a running connection is in an unknown state. */
   #workerFailed(message: string): void {
-    const reason = "The page's network worker could not be started. Reload the page.";
-    if (this.#hasWorkerStarted) this.#disconnected(`the network worker failed: ${message}`);
-    else this.#options.onState({ kind: "unsupported", reason });
+    if (this.#hasWorkerStarted) this.#disconnected(texts.notices.workerFailed(message));
+    else this.#options.onState({ kind: "unsupported", reason: texts.notices.noWorker });
   }
 
-  #disconnected(reason: string): void {
+  #disconnected(reason: string, isBusy = false): void {
     this.#isOpen = false;
     clearTimeout(this.#timer);
     const wait = backoffMillis(this.#attempt++, Math.random());
-    this.#options.onState({ kind: "waiting", reason, untilMillis: performance.now() + wait });
+    this.#options.onState({ kind: "waiting", reason, isBusy, untilMillis: performance.now() + wait });
     this.#timer = setTimeout(() => {
       this.connect();
     }, wait);
@@ -168,8 +163,12 @@ export class ConnectionManager {
 
 /** True if others on the network can read what the page sends. */
 export function isUnencrypted(page: { readonly protocol: string; readonly hostname: string }): boolean {
-  const isLoopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(page.hostname);
-  return page.protocol !== "https:" && !isLoopback;
+  return page.protocol !== "https:" && !isLoopback(page.hostname);
+}
+
+/** True for names of the machine on which the browser runs. */
+export function isLoopback(hostname: string): boolean {
+  return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
 /** Returns the URL of the WebSocket, relative to the page, so that prefixes added by a proxy work. */

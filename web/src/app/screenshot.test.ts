@@ -61,6 +61,6 @@ it("an exact picture is requested if the shown one is not, and a message announc
 });
 
 it("without a connection the picture on the screen is saved at once", () => {
-  take({ kind: "waiting", reason: "", untilMillis: 0 });
+  take({ kind: "waiting", reason: "", isBusy: false, untilMillis: 0 });
   expect([stills, saved]).toEqual([0, 1]);
 });

@@ -1,5 +1,6 @@
 //! Saving the picture on the screen: an exact one is requested first, and what is shown is saved if it does not come in time.
 
+import { texts } from "../texts/texts.ts";
 import type { Picture, PixelSize } from "../draw/picture.ts";
 import type { FrameInfo } from "../session/messages.ts";
 import { fileNameFor, saveFile } from "./save.ts";
@@ -43,11 +44,11 @@ export class Screenshot {
       return;
     }
     this.#options.requestStill();
-    this.#options.toasts.show("info", "Waiting for an exact picture to save");
+    this.#options.toasts.show("info", texts.page.waitingForExact);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#options.toasts.show("warning", "No exact picture arrived in time; saving the one shown");
+      this.#options.toasts.show("warning", texts.page.noExactPicture);
       void this.#save();
     }, STILL_LIMIT_MILLIS);
   }
@@ -68,6 +69,9 @@ export class Screenshot {
     });
     if (!blob) return;
     saveFile(blob, fileNameFor(state()));
-    toasts.show("info", state().fidelity?.exact === true ? "Exact picture saved" : "Picture saved");
+    toasts.show(
+      "info",
+      state().fidelity?.exact === true ? texts.page.exactPictureSaved : texts.page.pictureSaved,
+    );
   }
 }

@@ -10,6 +10,8 @@ import type { Server } from "../session/servers.ts";
 import type { Colormap } from "../transfer/colormap.ts";
 import { DEFAULT_MARKS, type MarkSettings } from "../ui/marks/settings.ts";
 import { NO_ARROWS, type ArrowState } from "../ui/vectors/field.ts";
+import { NO_DEVICES, type DeviceState } from "../camera/devices/state.ts";
+import type { Theme } from "./theme.ts";
 import { INITIAL_TOGETHER, type TogetherActions, type TogetherState } from "./together.ts";
 import { EMPTY_VIEW, type Transfer, type View, type ViewPatch } from "../view/schema.ts";
 
@@ -18,8 +20,13 @@ export type ConnectionState =
   | { readonly kind: "connecting" }
   /** `isSilent`: nothing has been received for some seconds. */
   | { readonly kind: "open"; readonly isSilent: boolean }
-  /** Broken; the next attempt comes at `untilMillis` (of `performance.now`). */
-  | { readonly kind: "waiting"; readonly reason: string; readonly untilMillis: number }
+  /** Broken; the next attempt comes at `untilMillis` (of `performance.now`). `isBusy`: the server had no place. */
+  | {
+      readonly kind: "waiting";
+      readonly reason: string;
+      readonly isBusy: boolean;
+      readonly untilMillis: number;
+    }
   | { readonly kind: "refused"; readonly reason: string; readonly needsToken: boolean }
   | { readonly kind: "unsupported"; readonly reason: string };
 
@@ -78,6 +85,10 @@ export interface State {
   readonly isPanelOpen: boolean;
   readonly marks: MarkSettings;
   readonly arrows: ArrowState;
+  readonly theme: Theme;
+  /** True if the page can open other data: not in the frame of another program. */
+  readonly mayOpen: boolean;
+  readonly devices: DeviceState;
   readonly toasts: readonly Toast[];
 }
 
@@ -105,6 +116,9 @@ export const INITIAL_STATE: State = {
   isPanelOpen: true,
   arrows: NO_ARROWS,
   marks: DEFAULT_MARKS,
+  theme: "system",
+  mayOpen: false,
+  devices: NO_DEVICES,
   toasts: [],
 };
 
@@ -148,8 +162,23 @@ export function valuesNote({ values, array, view }: State): string {
   return positionKey(array, values) === positionKey(array, view) ? values.note : "";
 }
 
+/** Actions on the page around the picture. */
+export interface PageActions {
+  /** The next background of the picture: dark, light, white. */
+  readonly nextBackground: () => void;
+  /** Sets the colors of the page and keeps them for the next visit. */
+  readonly setTheme: (theme: Theme) => void;
+  readonly toggleFullscreen: () => void;
+  /** Shows the dialog in which other data are opened. */
+  readonly openData: () => void;
+  /** Asks the browser for a 3-D mouse; only after a click. */
+  readonly connectSpaceMouse: () => void;
+  /** Shows the link for a phone as controller. */
+  readonly inviteController: () => void;
+}
+
 /** Actions that components of the page may ask for. */
-export interface Actions {
+export interface Actions extends PageActions {
   /** Chooses the array of lengths whose vectors are drawn as arrows; empty for none. */
   readonly chooseVectors: (array: string) => void;
   /**

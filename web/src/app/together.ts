@@ -1,6 +1,7 @@
 //! People together: the part of the page's state about other participants, and the actions on it. Shared content is changed
 //! here at once and confirmed by the server; see `session/together`.
 
+import { texts } from "../texts/texts.ts";
 import { pageStorage } from "./storage.ts";
 import type { Size } from "../camera/camera.ts";
 import type { Note, Participant } from "../session/messages.ts";
@@ -129,8 +130,7 @@ export class Together {
         this.#resume = message.resume;
         const { resend, dropped } = this.#sync.joined(message.you, message.edits);
         for (const { seq, edit } of resend) this.#options.note({ kind: "edit", seq, edit });
-        if (dropped > 0)
-          this.#options.toasts.show("warning", `${dropped} changes made without a connection were lost`);
+        if (dropped > 0) this.#options.toasts.show("warning", texts.together.changesLost(dropped));
         this.#set({ pointers: [], removedBy: null });
         return;
       }
@@ -317,7 +317,7 @@ export class Together {
   #play(): void {
     const stops = stopsOf(this.#now.content.bookmarks);
     if (stops.length < 2) {
-      this.#options.toasts.show("info", "Save at least two bookmarks to play a path between them");
+      this.#options.toasts.show("info", texts.together.pathNeedsBookmarks);
       return;
     }
     this.#set({ isPlayingPath: true });

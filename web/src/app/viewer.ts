@@ -13,12 +13,13 @@ import {
 import { statsKey } from "../dataset/stats.ts";
 import { worldBox, type WorldBox } from "../dataset/world.ts";
 import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/picture.ts";
-import type { Json } from "../json.ts";
+import type { Json, JsonObject } from "../json.ts";
 import type { Embedding } from "../notebook/embedding.ts";
 import type { Fidelity, FrameInfo } from "../session/messages.ts";
 import { CompleteSteps } from "../session/complete-steps.ts";
 import { firstTime, nextTime } from "../session/playback.ts";
 import { ViewSync } from "../session/view-sync.ts";
+import { texts } from "../texts/texts.ts";
 import { formatMarks, parseMarks, storedMarks, storeMarks, type MarkSettings } from "../ui/marks/settings.ts";
 import type { VectorField } from "../ui/vectors/field.ts";
 import type { PickedPlace } from "../ui/probe/place.ts";
@@ -26,14 +27,14 @@ import type { Position } from "../ui/probe/rest.ts";
 import { pickedSize, requestPick } from "../ui/probe/requests.ts";
 import type { PaneCameras } from "../view/fragment.ts";
 import type { Camera, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
-import type { FromWorker, ToWorker } from "../worker/messages.ts";
+import type { CalledOperation, FromWorker, ToWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
 import { Calls } from "./calls.ts";
 import { pageStorage } from "./storage.ts";
 import { copyText } from "./clipboard.ts";
 import { ConnectionManager } from "./connection-manager.ts";
 import { Screenshot, type PaintOver } from "./screenshot.ts";
-import { INITIAL_STATE, type Actions, type State, type Toast } from "./state.ts";
+import { INITIAL_STATE, type Actions, type PageActions, type State, type Toast } from "./state.ts";
 import { StatsRequests } from "./stats-requests.ts";
 import { TimePlayer } from "./time-player.ts";
 import { MAX_TOASTS, Toasts } from "./toasts.ts";
@@ -44,6 +45,9 @@ export interface ViewerOptions {
   readonly openHelp: () => void;
   readonly openSave: () => void;
   readonly readCenter: () => void;
+  readonly page: PageActions;
+  /** Name in the session, if the person has no say in it. */
+  readonly name?: string;
   readonly onChange: (state: State) => void;
   /** Paints the marks into a picture to save. */
   readonly paintMarks: PaintOver;
@@ -126,13 +130,14 @@ export class Viewer implements Actions {
     this.#requestedView = this.#address.patch;
     const marks = parseMarks(this.#address.marks) ?? storedMarks(pageStorage("localStorage"));
     this.#address.marks = formatMarks(marks);
-    this.#state = { ...this.#state, marks };
+    this.#state = { ...this.#state, marks, mayOpen: options.embedding === null };
     this.#connection = new ConnectionManager({
       token: () => this.#address.token,
       ownToken: () => this.together.identity().resume,
       join: () => ({
         session: "main",
         ...this.together.identity(),
+        ...(options.name === undefined ? {} : { name: options.name }),
         ...pictureSize(this.#screen()),
       }),
       receive: (message) => {
@@ -187,6 +192,36 @@ export class Viewer implements Actions {
     requestPick(this.calls, this.#state, { x: across * width, y: down * height }, done);
   };
 
+  /** Shows a change of the page around the picture. */
+  show(change: Partial<Pick<State, "theme" | "devices">>): void {
+    this.#set(change);
+  }
+
+  /** Calls an operation of the node that answers with one item; throws an `Error` with its reason. */
+  readonly ask = (name: CalledOperation, parameters: JsonObject): Promise<Json> =>
+    new Promise((resolve, reject) => {
+      let answer: Json = null;
+      this.calls.call(name, parameters, {
+        item: (item) => {
+          answer = item;
+        },
+        ended: (reason) => {
+          if (reason === null) resolve(answer);
+          else reject(new Error(reason));
+        },
+      });
+    });
+
+  /** Access token of the page; empty if it has none. */
+  get token(): string {
+    return this.#address.token;
+  }
+
+  /** Shows a short message. */
+  readonly tell = (severity: Toast["severity"], text: string): void => {
+    this.#toasts.show(severity, text);
+  };
+
   setColormaps(colormaps: State["colormaps"]): void {
     this.#set({ colormaps });
   }
@@ -206,7 +241,7 @@ export class Viewer implements Actions {
   change = (patch: ViewPatch, moving = false, automatic = false): void => {
     if (this.#state.role === "watch") {
       if (automatic) return;
-      this.#toasts.show("info", "You are watching: follow somebody in the people panel to see their view");
+      this.#toasts.show("info", texts.page.watching);
       return;
     }
     this.#viewSync.change(patch, moving, automatic);
@@ -288,16 +323,6 @@ export class Viewer implements Actions {
     return this.#address.linkTo(this.#viewSync.view, withToken);
   }
 
-  /** Access token of the page; empty if it has none. */
-  get token(): string {
-    return this.#address.token;
-  }
-
-  /** Shows a message. */
-  tell(severity: Toast["severity"], text: string): void {
-    this.#toasts.show(severity, text);
-  }
-
   screenshot = (): void => {
     this.#screenshot.take();
   };
@@ -305,22 +330,9 @@ export class Viewer implements Actions {
   copyLink = (withToken: boolean): void => {
     const link = this.#address.linkTo(this.#viewSync.view, withToken);
     void copyText(link).then((isCopied) => {
-      if (!isCopied)
-        this.#toasts.show(
-          "warning",
-          "The browser does not allow copying here; copy the link from the address bar",
-        );
-      else if (withToken)
-        this.#toasts.show(
-          "warning",
-          "Link copied with the access token: anyone who has it can view the data",
-        );
-      else
-        this.#toasts.show(
-          "info",
-          "Link to this view copied, without the access token",
-          this.#copyWithToken(),
-        );
+      if (!isCopied) this.#toasts.show("warning", texts.page.noCopying);
+      else if (withToken) this.#toasts.show("warning", texts.page.linkCopiedWithToken);
+      else this.#toasts.show("info", texts.page.linkCopied, this.#copyWithToken());
     });
   };
 
@@ -342,6 +354,30 @@ export class Viewer implements Actions {
   /** Shows the vectors that were read. */
   setVectors = (field: VectorField | null): void => {
     this.#set({ arrows: { ...this.#state.arrows, field } });
+  };
+
+  nextBackground = (): void => {
+    this.#options.page.nextBackground();
+  };
+
+  setTheme = (theme: State["theme"]): void => {
+    this.#options.page.setTheme(theme);
+  };
+
+  toggleFullscreen = (): void => {
+    this.#options.page.toggleFullscreen();
+  };
+
+  openData = (): void => {
+    this.#options.page.openData();
+  };
+
+  connectSpaceMouse = (): void => {
+    this.#options.page.connectSpaceMouse();
+  };
+
+  inviteController = (): void => {
+    this.#options.page.inviteController();
   };
 
   openHelp = (): void => {
@@ -455,7 +491,7 @@ export class Viewer implements Actions {
 
   #participantsChanged(participants: State["participants"]): void {
     const role = participants.find((person) => person.id === this.#state.you)?.role ?? this.#state.role;
-    if (role !== this.#state.role) this.#toasts.show("info", `An owner changed your role to \`${role}\``);
+    if (role !== this.#state.role) this.#toasts.show("info", texts.page.roleChanged(role));
     this.#set({ participants, role });
   }
 
@@ -465,7 +501,7 @@ export class Viewer implements Actions {
   }
 
   #describe(dataset: Dataset): void {
-    document.title = `${dataset.name} · Corridor`;
+    document.title = texts.app.title(dataset.name);
     const known = this.#state.dataset;
     if (known?.id !== dataset.id || known.generation !== dataset.generation) this.#statsRequests.reset();
     this.#described = dataset;
@@ -577,7 +613,7 @@ export class Viewer implements Actions {
   #copyWithToken(): Toast["action"] {
     if (this.#address.token === "") return null;
     return {
-      label: "Copy with token",
+      label: texts.page.copyWithToken,
       run: () => {
         this.copyLink(true);
       },

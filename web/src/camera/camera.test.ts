@@ -16,7 +16,6 @@ import {
   turn,
   zoom,
 } from "./camera.ts";
-import { usesKey } from "./keys.ts";
 import { add, dot, length, scale, sub } from "./vec.ts";
 
 const SIZE = { width: 800, height: 600 };
@@ -168,18 +167,6 @@ describe("fit", () => {
         expect(reach).toBeGreaterThan(0.9);
       }
     }
-  });
-});
-
-describe("keys of a control that has the focus", () => {
-  it("are handled by the control; all others are commands", () => {
-    const commands = (control: Parameters<typeof usesKey>[0]) =>
-      ["r", "1", " ", "ArrowUp", "Home", "?"].filter((key) => !usesKey(control, key)).join(" ");
-    expect(commands("none")).toBe("r 1   ArrowUp Home ?");
-    expect(commands("text")).toBe("");
-    expect(commands("slider")).toBe("r 1   ?");
-    expect(commands("toggle")).toBe("r 1 Home ?");
-    expect(commands("button")).toBe("r 1 ArrowUp Home ?");
   });
 });
 

@@ -1,5 +1,6 @@
 //! Controls of one cell of a grid: its array, time step, and index on every other axis.
 
+import { texts } from "../texts/texts.ts";
 import type { State } from "../app/state.ts";
 import { findArray, freeAxes, isDrawable, type ArrayInfo } from "../dataset/dataset.ts";
 import { calendarOf, positionLabel } from "../dataset/labels.ts";
@@ -14,7 +15,7 @@ export interface CellBar {
 
 /** Creates the controls; `change` gets the members that the user changed. */
 export function cellBar(change: (part: Cell, isMoving: boolean) => void): CellBar {
-  const select = el("select", { "aria-label": "Array of this picture" });
+  const select = el("select", { "aria-label": texts.panes.arrayOfThisPicture });
   select.addEventListener("change", () => {
     change({ array: select.value }, false);
   });
@@ -61,7 +62,7 @@ function axisRow(
     min: 0,
     max: size - 1,
     step: 1,
-    "aria-label": `${name} of this picture`,
+    "aria-label": texts.panes.ofThisPicture(name),
   });
   const label = el("output", { class: "cell-label" });
   let at: Readonly<Record<string, number>> = {};

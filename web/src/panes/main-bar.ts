@@ -1,5 +1,6 @@
 //! Row above the first picture: what it shows where there are several, and the axis of an image of a volume.
 
+import { texts } from "../texts/texts.ts";
 import type { Actions, State } from "../app/state.ts";
 import { crosshairOf, isHidden, withShown } from "../layout/crosshair.ts";
 import type { Layouts } from "../layout/layouts.ts";
@@ -16,10 +17,10 @@ export interface MainBar {
 export function mainBar(actions: Actions, layouts: Layouts): MainBar {
   const name = el("span", { class: "pane-name" });
   let slices: State["view"]["slices"] = [];
-  const planes = checkbox("Planes", (isOn) => {
+  const planes = checkbox(texts.panes.planes, (isOn) => {
     actions.change({ slices: withShown(slices, isOn) });
   });
-  planes.element.title = "Show the three planes in the volume";
+  planes.element.title = texts.panes.planesHint;
   const axes = ([2, 1, 0] as readonly AxisNumber[]).map((axis) => {
     const button = textButton("", () => {
       layouts.set("image", axis);
@@ -33,12 +34,12 @@ export function mainBar(actions: Actions, layouts: Layouts): MainBar {
   });
   const buttons = el(
     "span",
-    { class: "pane-axes", role: "group", "aria-label": "Axis of the image" },
+    { class: "pane-axes", role: "group", "aria-label": texts.panes.axisOfTheImage },
     ...axes.map((a) => a.button),
   );
   const element = el(
     "div",
-    { class: "pane-bar", title: "Double click: enlarge, and back" },
+    { class: "pane-bar", title: texts.panes.enlargeHint },
     name,
     planes.element,
     buttons,
@@ -52,7 +53,7 @@ export function mainBar(actions: Actions, layouts: Layouts): MainBar {
     const isGrid = layout !== "planes" && view.grid !== null;
     ({ slices } = view);
     element.hidden = array === null || (layout !== "planes" && !isSlice && !isGrid);
-    setText(name, layout === "planes" ? "Volume" : "");
+    setText(name, layout === "planes" ? texts.panes.volume : "");
     name.hidden = layout !== "planes";
     planes.element.hidden = layout !== "planes";
     planes.set(!isHidden(view.slices));

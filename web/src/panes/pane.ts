@@ -1,5 +1,6 @@
 //! One further picture of a page: a canvas with its own participation in the session.
 
+import { texts } from "../texts/texts.ts";
 import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/picture.ts";
 import type { Size } from "../camera/camera.ts";
 import type { Fidelity, Note } from "../session/messages.ts";
@@ -56,12 +57,7 @@ export class Pane {
       "aria-label": label,
     });
     this.title = el("span", { class: "pane-name" });
-    this.bar = el(
-      "div",
-      { class: "pane-bar", title: "Double click: enlarge, and back" },
-      this.title,
-      this.#badge,
-    );
+    this.bar = el("div", { class: "pane-bar", title: texts.panes.enlargeHint }, this.title, this.#badge);
     this.element = el(
       "section",
       { class: "pane", "data-pane": key, "aria-label": label },

@@ -1,17 +1,13 @@
 //! The fidelity badge, always visible: what the picture shows, what is missing, and whether more will arrive.
 
+import { texts } from "../texts/texts.ts";
 import { isFinished, type Component, type State } from "../app/state.ts";
-import { isEnlarged } from "../draw/picture.ts";
+import { isEnlarged, type PixelSize } from "../draw/picture.ts";
 import type { Fidelity } from "../session/messages.ts";
 import { el, setAttributes, setText } from "./dom.ts";
 
-const ORIGINS: Readonly<Record<string, string>> = {
-  stored: "stored values",
-  mean: "mean values",
-  mode: "most frequent labels",
-  sampled: "sampled values",
-  corners: "block corners",
-};
+const words = texts.fidelity;
+const ORIGINS: Readonly<Record<string, string>> = words.origins;
 
 /** True for single values of a finer level, shown until better data arrive. */
 function isPreview(origin: string): boolean {
@@ -22,13 +18,17 @@ export function fidelityBadge(): Component {
   const title = el("span", { class: "fidelity-title" });
   const level = el("span", { class: "fidelity-level" });
   const bar = el("span", { class: "bar-fill" });
-  const progress = el("div", { class: "bar", role: "progressbar", "aria-label": "Blocks present" }, bar);
+  const progress = el(
+    "div",
+    { class: "bar", role: "progressbar", "aria-label": texts.fidelity.blocksPresent },
+    bar,
+  );
   const chips = el("div", { class: "chips" });
   const sentence = el("p", { class: "fidelity-text" });
   const announcer = el("p", { class: "visually-hidden", "aria-live": "polite" });
   const element = el(
     "section",
-    { class: "panel fidelity", id: "fidelity", "aria-label": "What the picture shows" },
+    { class: "panel fidelity", id: "fidelity", "aria-label": texts.fidelity.whatThePictureShows },
     el("div", { class: "fidelity-line" }, el("span", { class: "dot" }), title, level),
     progress,
     chips,
@@ -53,15 +53,14 @@ export function fidelityBadge(): Component {
 
 function headline(state: State): string {
   const { fidelity, connection } = state;
-  if (connection.kind !== "open") return connection.kind === "connecting" ? "Connecting" : "Not connected";
-  if (!fidelity) return "Waiting for the first picture";
-  if (fidelity.state === "failed") return "Incomplete";
-  if (fidelity.state === "moving") return "Moving";
-  if (!isFinished(state)) return "Refining";
-  if (fidelity.blocksTotal === 0) return "Nothing in view";
-  return fidelity.exact && !fidelity.isResampled && !isPictureEnlarged(state)
-    ? "Complete, exact"
-    : "Complete";
+  if (connection.kind !== "open")
+    return connection.kind === "connecting" ? words.connecting : words.notConnected;
+  if (!fidelity) return words.waiting;
+  if (fidelity.state === "failed") return words.incomplete;
+  if (fidelity.state === "moving") return words.moving;
+  if (!isFinished(state)) return words.refining;
+  if (fidelity.blocksTotal === 0) return words.nothingInView;
+  return fidelity.exact && !fidelity.isResampled && !isPictureEnlarged(state) ? words.exact : words.complete;
 }
 
 /** True if the picture at rest has fewer pixels than the screen, because the node renders no larger ones. */
@@ -77,13 +76,13 @@ function tone(state: State): string {
 
 /** Describes the level; level 0 is full resolution. */
 function levelText(fidelity: Fidelity): string {
-  const name = (level: number) => (level === 0 ? "full resolution" : `level ${level}`);
-  if (fidelity.levelShown === null) return `parts missing → ${name(fidelity.levelWanted)}`;
+  const name = (level: number) => (level === 0 ? words.fullResolution : words.level(level));
+  if (fidelity.levelShown === null) return words.toward(words.partsMissing, name(fidelity.levelWanted));
   if (fidelity.levelShown === fidelity.levelWanted) return name(fidelity.levelShown);
   // Samples have a level number of their own, which does not help users.
-  if (fidelity.origin === "sampled") return `samples → ${name(fidelity.levelWanted)}`;
-  if (fidelity.origin === "corners") return `corners → ${name(fidelity.levelWanted)}`;
-  return `level ${fidelity.levelShown} → ${fidelity.levelWanted}`;
+  if (fidelity.origin === "sampled") return words.toward(words.samples, name(fidelity.levelWanted));
+  if (fidelity.origin === "corners") return words.toward(words.corners, name(fidelity.levelWanted));
+  return words.toward(words.level(fidelity.levelShown), fidelity.levelWanted);
 }
 
 function chipsOf(state: State, fidelity: Fidelity): { text: string; tone: string }[] {
@@ -91,36 +90,40 @@ function chipsOf(state: State, fidelity: Fidelity): { text: string; tone: string
   if (fidelity.blocksTotal > 0) chips.push({ text: blocksText(fidelity), tone: "" });
   if (fidelity.levelsMade) {
     const [done, total] = fidelity.levelsMade;
-    chips.push({ text: `making levels: ${done} of ${total} blocks`, tone: "" });
+    chips.push({ text: words.makingLevels(done, total), tone: "" });
   }
-  if (fidelity.limit === "memory") chips.push({ text: "limited by memory", tone: "warn" });
+  if (fidelity.limit === "memory") chips.push({ text: words.limitedByMemory, tone: "warn" });
   else if (
     fidelity.limit === "screen" &&
     fidelity.levelWanted > 0 &&
     fidelity.levelShown === fidelity.levelWanted
   )
-    chips.push({ text: "screen resolution", tone: "" });
+    chips.push({ text: words.screenResolution, tone: "" });
   if (state.frame && isPictureEnlarged(state)) {
     const { frame, screen } = state;
-    const text = `enlarged from ${frame.width} × ${frame.height} to ${screen.width} × ${screen.height} pixels`;
+    const text = words.enlarged(sides(frame), sides(screen));
     chips.push({ text, tone: "warn" });
   }
-  if (state.frame) chips.push({ text: state.frame.codec === "png" ? "lossless" : "lossy JPEG", tone: "" });
+  if (state.frame) chips.push({ text: state.frame.codec === "png" ? words.lossless : words.lossy, tone: "" });
   return chips;
+}
+
+function sides({ width, height }: PixelSize): string {
+  return `${width} × ${height}`;
 }
 
 /** Says what the values in the picture are; without any, that there are none. */
 function valuesText({ array, view }: State, fidelity: Fidelity): string {
-  if (fidelity.state === "complete" && fidelity.blocksTotal === 0) return "nothing in view";
+  if (fidelity.state === "complete" && fidelity.blocksTotal === 0) return words.nothing;
   const values = ORIGINS[fidelity.origin] ?? fidelity.origin;
-  const isCut = view.clip !== null ? ", a part of the volume" : "";
-  if (array?.meaning === "colors") return `colors of ${values}${isCut}`;
-  return `${fidelity.isResampled ? `${values}, resampled` : values}${isCut}`;
+  const isCut = view.clip !== null ? words.partOfVolume : "";
+  if (array?.meaning === "colors") return `${words.colorsOf(values)}${isCut}`;
+  return `${fidelity.isResampled ? words.resampled(values) : values}${isCut}`;
 }
 
 function blocksText(fidelity: Fidelity): string {
   const { blocksPresent: present, blocksTotal: total } = fidelity;
-  return present >= total ? `${total} ${total === 1 ? "block" : "blocks"}` : `${present} of ${total} blocks`;
+  return present >= total ? words.blocks(total) : words.someBlocks(present, total);
 }
 
 function setChips(container: Element, chips: readonly { text: string; tone: string }[]): void {

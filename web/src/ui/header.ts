@@ -1,5 +1,6 @@
 //! Header at the top left: the data set, and a menu of its arrays.
 
+import { texts } from "../texts/texts.ts";
 import type { Actions, Component, State } from "../app/state.ts";
 import { isDrawable, type ArrayInfo } from "../dataset/dataset.ts";
 import { formatElements, formatShape, formatUnits } from "../dataset/labels.ts";
@@ -10,9 +11,9 @@ import { avatars } from "./together/avatars.ts";
 const MAX_NOTES = 2;
 
 export function header(actions: Actions): Component {
-  const name = el("h1", { class: "header-name" }, "Corridor");
+  const name = el("h1", { class: "header-name" }, texts.app.name);
   const format = el("span", { class: "tag" });
-  const select = el("select", { "aria-label": "Array", id: "array" });
+  const select = el("select", { "aria-label": texts.header.array, id: "array" });
   const chooser = el("label", { class: "select" }, select);
   const facts = el("p", { class: "header-facts" });
   const notes = el("p", { class: "header-facts", id: "array-notes" });
@@ -31,7 +32,7 @@ export function header(actions: Actions): Component {
   );
   const update = (state: State) => {
     const { dataset, array } = state;
-    setText(name, dataset?.name ?? "Corridor");
+    setText(name, dataset?.name ?? texts.app.name);
     name.title = dataset?.name ?? "";
     setText(format, dataset?.format ?? "");
     format.hidden = !dataset?.format;

@@ -1,5 +1,6 @@
 //! Resolution: chosen by the viewer, or forced to one level.
 
+import { texts } from "../texts/texts.ts";
 import type { Actions, Component, State } from "../app/state.ts";
 import { isDrawn, type ArrayInfo, type Level } from "../dataset/dataset.ts";
 import { formatShape } from "../dataset/labels.ts";
@@ -8,7 +9,7 @@ import { el, setOptions, setText } from "./dom.ts";
 const AUTOMATIC = "auto";
 
 export function levelControl(actions: Actions): Component {
-  const select = el("select", { "aria-label": "Resolution", id: "level" });
+  const select = el("select", { "aria-label": texts.level.resolution, id: "level" });
   const hint = el("p", { class: "hint" });
   select.addEventListener("change", () => {
     actions.change({ level: select.value === AUTOMATIC ? null : Number(select.value) });
@@ -16,7 +17,7 @@ export function levelControl(actions: Actions): Component {
   const element = el(
     "section",
     { class: "group" },
-    el("h2", {}, "Resolution"),
+    el("h2", {}, texts.level.resolution),
     el("label", { class: "select" }, select),
     hint,
   );
@@ -27,7 +28,7 @@ export function levelControl(actions: Actions): Component {
       label: array ? labelOf(array, level, number) : "",
     }));
     const forced = view.level === null ? AUTOMATIC : String(view.level);
-    setOptions(select, [{ value: AUTOMATIC, label: "Automatic" }, ...levels], forced);
+    setOptions(select, [{ value: AUTOMATIC, label: texts.level.automatic }, ...levels], forced);
     // A level that does not exist, from a link, can be replaced.
     select.disabled = levels.length < 2 && view.level === null;
     setText(hint, hintOf(levels.length, view.level));

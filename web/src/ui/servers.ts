@@ -1,5 +1,6 @@
 //! List of the servers that the picture is read from, if there are several: bytes received, or unavailable.
 
+import { texts } from "../texts/texts.ts";
 import type { Component, State } from "../app/state.ts";
 import { formatBytes } from "../dataset/labels.ts";
 import type { Server } from "../session/servers.ts";
@@ -11,7 +12,7 @@ export function serverList(): Component {
   const element = el(
     "section",
     { class: "group", id: "servers" },
-    el("div", { class: "group-head" }, el("h2", {}, "Servers"), summary),
+    el("div", { class: "group-head" }, el("h2", {}, texts.servers.servers), summary),
     list,
   );
   let shown: readonly Server[] | null = null;
@@ -20,7 +21,10 @@ export function serverList(): Component {
     shown = servers;
     element.hidden = servers.length < 2;
     const away = servers.filter((server) => server.unavailableReason !== null).length;
-    setText(summary, away === 0 ? "all available" : `${away} of ${servers.length} unavailable`);
+    setText(
+      summary,
+      away === 0 ? texts.servers.allAvailable : texts.servers.ofUnavailable(away, servers.length),
+    );
     list.replaceChildren(...servers.map(row));
   };
   return { element, update };
@@ -38,7 +42,7 @@ function row(server: Server): HTMLElement {
     el(
       "span",
       { class: "server-facts" },
-      unavailableReason === null ? formatBytes(deliveredBytes) : "unavailable",
+      unavailableReason === null ? formatBytes(deliveredBytes) : texts.servers.unavailable,
     ),
   );
 }

@@ -1,5 +1,6 @@
 //! Panel at the right: transfer function, colors, rendering mode, surfaces, slices, clipping, resolution, servers.
 
+import { texts } from "../texts/texts.ts";
 import type { Actions, Component, State } from "../app/state.ts";
 import { clipControl } from "./places/clip.ts";
 import { el, iconButton } from "./dom.ts";
@@ -27,11 +28,11 @@ export function sidePanel(actions: Actions, handles: HandleSettings): Component 
     levelControl(actions),
     serverList(),
   ];
-  const close = iconButton("close", "Hide the panel", "P", actions.togglePanel);
+  const close = iconButton("close", texts.side.hideThePanel, "P", actions.togglePanel);
   close.classList.add("small", "side-close");
   const element = el(
     "aside",
-    { class: "panel side", id: "side", "aria-label": "Appearance" },
+    { class: "panel side", id: "side", "aria-label": texts.side.appearance },
     close,
     ...components.map((component) => component.element),
   );

@@ -1,5 +1,6 @@
 //! Short messages that disappear after some seconds.
 
+import { texts } from "../texts/texts.ts";
 import type { Actions, Component, State } from "../app/state.ts";
 import { el, iconButton, textButton } from "./dom.ts";
 
@@ -14,7 +15,7 @@ export function toasts(actions: Actions): Component {
       ...state.toasts.map((toast) => {
         const box = el("div", { class: `panel toast ${toast.severity}` }, el("p", {}, toast.text));
         if (toast.action) box.append(textButton(toast.action.label, toast.action.run));
-        const dismiss = iconButton("close", "Dismiss", "", () => {
+        const dismiss = iconButton("close", texts.toasts.dismiss, "", () => {
           actions.dismiss(toast.id);
         });
         dismiss.classList.add("small");

@@ -12,6 +12,7 @@ export const ErrorKind = {
   denied: 6,
   cancelled: 9,
   unreachable: 10,
+  busy: 13,
 } as const;
 
 export interface RemoteError {

@@ -385,7 +385,9 @@ export class Connection {
 
   #refuse(error: RemoteError): void {
     const reason = describeError(error);
-    if (error.mayRetry || !PERMANENT_ERRORS.includes(error.kind)) this.#end({ kind: "disconnected", reason });
+    const isBusy = error.kind === ErrorKind.busy;
+    if (error.mayRetry || !PERMANENT_ERRORS.includes(error.kind))
+      this.#end({ kind: "disconnected", reason, isBusy });
     else this.#end({ kind: "refused", reason, needsToken: error.kind === ErrorKind.denied });
   }
 

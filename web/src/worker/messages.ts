@@ -45,7 +45,7 @@ export type ToWorker =
   | { readonly kind: "cancelCall"; readonly id: number };
 
 /** Operations that the page calls by name. */
-export type CalledOperation = "pick" | "measure" | "still" | "film";
+export type CalledOperation = "pick" | "measure" | "still" | "film" | "open" | "places";
 
 /** Message on a further picture. */
 export type PaneItem =
@@ -91,5 +91,5 @@ export type FromWorker =
   | { readonly kind: "refused"; readonly reason: string; readonly needsToken: boolean }
   /** Nothing has been received for a while, or data arrive again. */
   | { readonly kind: "silent"; readonly isSilent: boolean }
-  /** The connection broke or could not be opened. */
-  | { readonly kind: "disconnected"; readonly reason: string };
+  /** The connection broke or could not be opened; `isBusy`: the server has no place for now. */
+  | { readonly kind: "disconnected"; readonly reason: string; readonly isBusy?: boolean };

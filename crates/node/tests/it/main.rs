@@ -14,6 +14,7 @@ mod crowd;
 mod early;
 mod geometry;
 mod hostile;
+mod opening;
 mod operations;
 mod paths;
 mod reach;

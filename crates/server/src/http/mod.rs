@@ -8,6 +8,7 @@
 
 pub mod assets;
 pub mod colormaps;
+pub mod uploads;
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use hyper::upgrade::OnUpgrade;
 use tokio::sync::mpsc;
 
@@ -37,6 +38,8 @@ pub struct HttpSite {
     pub colormaps: Arc<str>,
     /// Whether pictures are rendered here, which the viewer's page needs.
     pub draws: bool,
+    /// Folder for files that are dropped on the page, if that is allowed.
+    pub uploads: Option<Arc<uploads::Uploads>>,
 }
 
 /// Reason of refusing a request without a known peer, which only a defect of the server can cause.
@@ -49,12 +52,14 @@ pub fn router(site: HttpSite) -> Router {
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/colormaps.json", get(colormaps))
         .fallback(page)
-        .with_state(site);
+        .with_state(site.clone());
     // Requests that lead to data, and the check for access: only from this server's own page.
     let own_page = Router::new()
         .route("/wire", get(socket))
         .route("/reach", post(|| async { "ok\n" }))
-        .layer(middleware::from_fn_with_state(Arc::clone(&names), only_our_page));
+        .route("/upload/{batch}/{name}", put(uploads::upload))
+        .layer(middleware::from_fn_with_state(Arc::clone(&names), only_our_page))
+        .with_state(site);
     public.merge(own_page).layer(middleware::from_fn_with_state(names, guard))
 }
 

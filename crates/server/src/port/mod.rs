@@ -26,6 +26,7 @@ use hyper_util::service::TowerToHyperService;
 use link::multistream::topology::Topology;
 use link::multistream::{AcceptedSession, StreamRegistry};
 use link::{Link, TcpMonitor, quic};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -34,10 +35,11 @@ use tokio_rustls::rustls;
 
 use crate::connection::Service;
 use crate::connections::{ConnectionSlot, Connections, Limits};
-use crate::http::UpgradeSender;
+use crate::http::{UpgradeSender, refused_for, wants_page};
 use crate::port::write_timeout::WriteTimeout;
 use crate::public_address::{RequestPeer, ServerNames, StrippedPath};
 use crate::reverse::WaitingClient;
+use crate::rooms::{RoomPath, Rooms};
 use crate::zarr::Caller;
 
 /// Maximum size of a request's headers, in bytes.
@@ -48,6 +50,10 @@ const SNIFFED_BYTES: usize = 4;
 const SNIFF_PAUSE: Duration = Duration::from_millis(50);
 /// Pause after the system refused a connection (too many open files), which an immediate retry would not change.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Answer to requests for a room that is not open.
+const ROOM_GONE: &str =
+    "this data set is not open any more; open it again from the first page of this server";
 
 /// Protocol of a connection, according to its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +139,8 @@ pub struct Port {
     /// Routers for HTTP.
     pub sites: Routers,
     service: Arc<Service>,
+    /// Services of further data sets, by the path of their pages.
+    rooms: Arc<Rooms>,
 }
 
 /// Routers for HTTP, by the kind of connection.
@@ -166,7 +174,14 @@ impl Port {
             links: None,
             sites,
             service,
+            rooms: Arc::default(),
         }
+    }
+
+    /// Returns this port, which also serves these rooms.
+    #[must_use]
+    pub fn with_rooms(self, rooms: Arc<Rooms>) -> Self {
+        Self { rooms, ..self }
     }
 
     /// Returns the maximum number of connections at a time.
@@ -316,11 +331,13 @@ impl Port {
         let site = TowerToHyperService::new(site.clone());
         let names = Arc::clone(&self.sites.names);
         let shared = Arc::clone(&self.service.shared);
+        let (rooms, entered) = (Arc::clone(&self.rooms), Arc::new(Mutex::new(None)));
+        let room = Arc::clone(&entered);
         let answer = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(UpgradeSender(handover.clone()));
             request.extensions_mut().insert(caller.clone());
             request.extensions_mut().insert(from);
-            let slash = match names.stripped(request.uri()) {
+            let mut slash = match names.stripped(request.uri()) {
                 Some(StrippedPath::Slash(to)) => Some(to),
                 Some(StrippedPath::Path(uri)) => {
                     *request.uri_mut() = uri;
@@ -328,12 +345,24 @@ impl Port {
                 }
                 None => None,
             };
+            let mut is_gone = false;
+            *room.lock() = None;
+            match rooms.at(request.uri()) {
+                Some(RoomPath::Open(service, uri)) => {
+                    *request.uri_mut() = uri;
+                    *room.lock() = Some(service);
+                }
+                Some(RoomPath::Slash(to)) => slash = Some(to),
+                Some(RoomPath::Gone) => is_gone = true,
+                None => {}
+            }
             let (site, shared) = (site.clone(), Arc::clone(&shared));
             // Never the query: it may contain a token.
             let (method, path) = (request.method().clone(), request.uri().path().to_owned());
             async move {
                 let answer: Response = match slash {
                     Some(to) => Redirect::permanent(&to).into_response(),
+                    None if is_gone => refused_for(ROOM_GONE, wants_page(request.headers())),
                     None => site.call(request).await?,
                 };
                 let (status, bytes) = (answer.status(), answer.body().size_hint().lower());
@@ -357,7 +386,8 @@ impl Port {
         let Ok(socket) = sockets.try_recv() else { return Ok(()) };
         let socket = TokioIo::new(socket.await.map_err(broken)?);
         let link = link::carrier::ws::accepted(socket, peer.to_string()).await;
-        Arc::clone(&self.service).serve(link, slot).await
+        let service = entered.lock().take().unwrap_or_else(|| Arc::clone(&self.service));
+        service.serve(link, slot).await
     }
 
     async fn in_time<T>(&self, first: impl Future<Output = Result<T>>) -> Result<T> {

@@ -94,7 +94,8 @@ fn allowed_page(headers: &HeaderMap, readers: Option<&ZarrReaders>) -> Option<He
     HeaderValue::from_str(readers?.page(origin)?).ok()
 }
 
-fn bearer(headers: &HeaderMap) -> &str {
+/// Returns the token in the header `Authorization`; empty if there is none.
+pub(crate) fn bearer(headers: &HeaderMap) -> &str {
     let value = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()).unwrap_or_default();
     match value.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),

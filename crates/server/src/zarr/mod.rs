@@ -41,6 +41,7 @@ use crate::public_address::ServerNames;
 pub use bytes::Bytes;
 pub use folder::{MAX_LISTED, ZarrEntry, list, look_up};
 use guard::GuardState;
+pub(crate) use guard::bearer;
 pub(crate) use metadata::root_document;
 use range::RequestedRange;
 use tree::{ZarrChunk, ZarrDocument, ZarrObject};

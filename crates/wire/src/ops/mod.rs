@@ -47,6 +47,10 @@ pub const MEASURE: &str = "measure";
 pub const STILL: &str = "still";
 /// Makes a film of what a viewing node shows.
 pub const FILM: &str = "film";
+/// Opens another data set beside that of a viewing node.
+pub const OPEN: &str = "open";
+/// Lists what a viewing node can open.
+pub const PLACES: &str = "places";
 /// Reports the server's knowledge of the network path to the client.
 pub const PATH: &str = "path";
 /// Sends one packet train to measure the path; see [`crate::frames::probe`].

@@ -1,5 +1,6 @@
 //! Buttons of the arrangements of the pictures, and the size of the grid of linked pictures.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import type { Layouts } from "../../layout/layouts.ts";
 import { resizedGrid } from "../../panes/pane-views.ts";
@@ -15,19 +16,19 @@ const BUTTONS: readonly {
 }[] = [
   {
     layout: "space",
-    label: "Three-dimensional picture",
+    label: texts.layout.space,
     key: "V",
     path: "M10 3l6 3.4v7.2L10 17l-6-3.4V6.4zM4 6.4l6 3.4 6-3.4M10 9.8V17",
   },
   {
     layout: "image",
-    label: "Image: one plane seen head on",
+    label: texts.layout.image,
     key: "I",
     path: "M3.5 5h13v10h-13zM3.5 12.5l3.5-3 3 2.5 3-3.5 3.5 3",
   },
   {
     layout: "planes",
-    label: "Three planes and the volume",
+    label: texts.layout.planes,
     key: "M",
     path: "M3.5 3.5h13v13h-13zM10 3.5v13M3.5 10h13",
   },
@@ -57,8 +58,8 @@ export function layoutBar(actions: Actions, layouts: Layouts): Component {
   });
   const size = el("select", {
     id: "grid",
-    "aria-label": "Grid of pictures: rows by columns",
-    title: "Grid of pictures: rows by columns (G)",
+    "aria-label": texts.layout.grid,
+    title: texts.layout.gridHint,
   });
   let state: State | null = null;
   size.addEventListener("change", () => {
@@ -72,9 +73,9 @@ export function layoutBar(actions: Actions, layouts: Layouts): Component {
       type: "button",
       class: "text-button",
       id: "tied",
-      title: "All pictures of the grid have the same camera",
+      title: texts.layout.tiedHint,
     },
-    "Tied",
+    texts.layout.tied,
   );
   tied.addEventListener("click", () => {
     const grid = state?.view.grid;
@@ -83,7 +84,7 @@ export function layoutBar(actions: Actions, layouts: Layouts): Component {
   const element = el("div", {
     class: "layout-bar",
     role: "group",
-    "aria-label": "Arrangement of the pictures",
+    "aria-label": texts.layout.arrangement,
   });
   element.append(...buttons.map(({ button }) => button), el("label", { class: "select" }, size), tied);
   const update = (next: State) => {
@@ -92,9 +93,7 @@ export function layoutBar(actions: Actions, layouts: Layouts): Component {
     const { layout } = layouts;
     for (const { layout: own, button, hint } of buttons) {
       button.disabled = !layouts.isPossible(own);
-      button.title = button.disabled
-        ? `${hint}: not for this array, which has too few axes with several voxels`
-        : hint;
+      button.title = button.disabled ? texts.layout.notPossible(hint) : hint;
       button.setAttribute("aria-pressed", String(own === layout));
     }
     setOptions(

@@ -1,5 +1,6 @@
 //! Row of the slices for an oblique plane: it faces the viewer when it is added, and a slider moves it along its normal.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, State } from "../../app/state.ts";
 import { formatNumber } from "../../dataset/labels.ts";
 import { thickAxes } from "../../layout/space.ts";
@@ -16,18 +17,18 @@ export function obliqueRow(actions: Actions): { element: HTMLElement; update: (s
     if (!state?.array || !state.view.camera) return;
     actions.change({ slices: withOblique(state.view.slices, obliqueFacing(state.array, state.view.camera)) });
   };
-  const tick = checkbox("Oblique", (isOn) => {
+  const tick = checkbox(texts.layout.oblique, (isOn) => {
     if (isOn) face();
     else if (state) actions.change({ slices: withOblique(state.view.slices, null) });
   });
   const input = tick.element.querySelector("input");
-  input?.setAttribute("aria-label", "Oblique slice, facing the viewer");
+  input?.setAttribute("aria-label", texts.layout.obliqueSlice);
   const slider = el("input", {
     type: "range",
     min: -1,
     max: 1,
     step: 2 / STEPS,
-    "aria-label": "Position of the oblique slice",
+    "aria-label": texts.layout.obliquePosition,
   });
   const place = el("output", { class: "slice-place" });
   slider.addEventListener("input", () => {
@@ -38,7 +39,7 @@ export function obliqueRow(actions: Actions): { element: HTMLElement; update: (s
     actions.change({ slices: withOblique(view.slices, moved) }, true);
   });
   slider.addEventListener("change", actions.rest);
-  const turn = textButton("Face the viewer", face);
+  const turn = textButton(texts.layout.faceTheViewer, face);
   const element = el("div", {}, el("div", { class: "slice-row" }, tick.element, slider, place), turn);
   const update = (next: State) => {
     state = next;

@@ -15,12 +15,16 @@ export interface MarkColors {
 }
 
 /** Colors that are legible on a background, and on data of any color by their rim. */
-export function markColors([r, g, b]: readonly [number, number, number]): MarkColors {
-  // Relative luminance with a gamma of 2: beyond a middle gray, black text has more contrast.
-  const luminance = (0.2126 * r * r + 0.7152 * g * g + 0.0722 * b * b) / 255 ** 2;
-  return luminance > 0.2
+export function markColors(background: readonly [number, number, number]): MarkColors {
+  return isLight(background)
     ? { ink: "#14161a", rim: "rgb(255 255 255 / 75%)", plate: "rgb(255 255 255 / 62%)" }
     : { ink: "#f2f4f7", rim: "rgb(0 0 0 / 70%)", plate: "rgb(10 11 14 / 62%)" };
+}
+
+/** True for a background on which black text has more contrast than white text. */
+export function isLight([r, g, b]: readonly [number, number, number]): boolean {
+  // Relative luminance with a gamma of 2.
+  return (0.2126 * r * r + 0.7152 * g * g + 0.0722 * b * b) / 255 ** 2 > 0.2;
 }
 
 export function font(isBold: boolean): string {

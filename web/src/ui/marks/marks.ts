@@ -1,5 +1,6 @@
 //! Marks over the picture, and their menu in the toolbar. The SVG takes no pointer except on the arms of the cross.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { checkbox, el, svg } from "../dom.ts";
 import { composeMarks } from "./compose.ts";
@@ -21,7 +22,7 @@ export interface Marks extends Component {
 
 /** The marks over the picture on `canvas`. */
 export function marksOverlay(actions: Actions, canvas: HTMLCanvasElement): Marks {
-  const root = svg("svg", { class: "marks", "aria-label": "Marks on the picture" });
+  const root = svg("svg", { class: "marks", "aria-label": texts.marks.marksOnThePicture });
   const element = el("div", { class: "marks-layer" }, root);
   const measure = measureText();
   let drawn = "";
@@ -88,8 +89,8 @@ export function marksMenu(actions: Actions): Component {
     type: "button",
     class: "icon-button",
     id: "marks-button",
-    "aria-label": "Marks",
-    title: "Marks on the picture: color bar, axes, scale bar",
+    "aria-label": texts.marks.marks,
+    title: texts.marks.marksHint,
     "aria-haspopup": "true",
     "aria-expanded": "false",
   });
@@ -111,7 +112,7 @@ export function marksMenu(actions: Actions): Component {
   });
   const menu = el(
     "div",
-    { class: "panel marks-menu", role: "group", "aria-label": "Marks on the picture", hidden: true },
+    { class: "panel marks-menu", role: "group", "aria-label": texts.marks.marksOnThePicture, hidden: true },
     ...boxes.map((box) => box.element),
   );
   const open = (isOpen: boolean) => {

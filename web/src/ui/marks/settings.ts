@@ -18,23 +18,23 @@ export type MarkName = keyof MarkSettings;
 export const MARKS: readonly { readonly name: MarkName; readonly label: string; readonly title: string }[] = [
   {
     name: "colors",
-    label: "Color bar",
-    title: "Colors of the values with units, or a legend of labels and channels",
+    label: texts.marks.colorBar,
+    title: texts.marks.colorBarHint,
   },
-  { name: "axes", label: "Axes", title: "Coordinates and dates along the edges of the volume" },
+  { name: "axes", label: texts.marks.axes, title: texts.marks.axesHint },
   {
     name: "scale",
-    label: "Scale bar",
-    title: "A round length; in perspective, true at the depth of the camera's target",
+    label: texts.marks.scaleBar,
+    title: texts.marks.scaleBarHint,
   },
   {
     name: "orientation",
-    label: "Orientation",
-    title: "Axes in a corner; for medical data also the sides of the person",
+    label: texts.marks.orientation,
+    title: texts.marks.orientationHint,
   },
-  { name: "time", label: "Time and position", title: "Date of the step, and positions on other axes" },
-  { name: "title", label: "Title", title: "Names of the data set and the array" },
-  { name: "saved", label: "In saved pictures", title: "Draw the marks into pictures that are saved" },
+  { name: "time", label: texts.marks.timeAndPosition, title: texts.marks.timeHint },
+  { name: "title", label: texts.marks.title, title: texts.marks.titleHint },
+  { name: "saved", label: texts.marks.saved, title: texts.marks.savedHint },
 ];
 
 /** The page shows time and title in its panels already; saved pictures are the node's own unless the user wants the marks. */
@@ -93,3 +93,4 @@ export function storeMarks(storage: MarkStorage, settings: MarkSettings): void {
     // Not allowed, or full: the setting holds until the page is closed.
   }
 }
+import { texts } from "../../texts/texts.ts";

@@ -1,5 +1,6 @@
 //! Pinned places: their list, the measurements between them, and their crosses in the picture.
 
+import { texts } from "../../texts/texts.ts";
 import type { State } from "../../app/state.ts";
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import type { Vec3 } from "../../view/schema.ts";
@@ -41,45 +42,45 @@ export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
     if (a && b) run(a, b, `${from.value} to ${to.value}`);
   };
   const profile = textButton(
-    "Profile",
+    texts.probe.profile,
     both((a, b, title) => {
       results.start(`Profile, pin ${title}`, { kind: "profile", from: a, to: b });
     }),
   );
   const box = textButton(
-    "Box",
+    texts.probe.box,
     both((a, b, title) => {
       results.start(`Box, pin ${title}`, { kind: "box", corners: [a, b] });
     }),
   );
-  const series = textButton("Over time", () => {
+  const series = textButton(texts.probe.overTime, () => {
     const at = worldOf(to.value);
     if (at) results.start(`Over time, pin ${to.value}`, { kind: "series", at });
   });
-  const polygon = textButton("Polygon", () => {
+  const polygon = textButton(texts.probe.polygon, () => {
     const places = pins.map(({ place }) => place);
     const corners = places.flatMap(({ world }) => (world ? [world] : []));
     const axis = layerAxis(host.state().view, places);
     results.start(`Polygon of ${corners.length} pins`, { kind: "polygon", corners, axis });
   });
-  const clip = textButton("Statistics", () => {
+  const clip = textButton(texts.probe.statistics, () => {
     const title = host.state().view.clip ? "Statistics of the clipping box" : "Statistics of the volume";
     results.start(title, { kind: "clip" });
   });
   const between = el(
     "div",
     { class: "probe-between" },
-    el("label", {}, "From ", from),
-    el("label", {}, "to ", to),
+    el("label", {}, texts.probe.from, from),
+    el("label", {}, texts.probe.to, to),
     apart,
   );
   const pinButtons = el(
     "div",
     { class: "probe-buttons" },
-    textButton("Copy CSV", () => {
+    textButton(texts.probe.copyCsv, () => {
       host.copy(pinsCsv(pins), "Table");
     }),
-    textButton("Remove all", () => {
+    textButton(texts.probe.removeAll, () => {
       pins = [];
       redraw();
     }),
@@ -96,7 +97,7 @@ export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
   const element = el(
     "details",
     { class: "panel probe-panel" },
-    el("summary", {}, "Values and measurements"),
+    el("summary", {}, texts.probe.valuesAndMeasurements),
     body,
   );
   for (const own of [from, to])
@@ -112,13 +113,13 @@ export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
   function showDistance(): void {
     const [a, b] = [from, to].map((own) => pins.find((pin) => String(pin.id) === own.value));
     const text = a && b && a !== b ? distanceText(a.place, b.place) : "";
-    apart.textContent = text === "" ? "" : `Distance ${text}`;
+    apart.textContent = text === "" ? "" : texts.probe.distance(text);
   }
 
   function redraw(): void {
     list.replaceChildren(
       ...pins.map((pin) => {
-        const remove = iconButton("close", `Remove pin ${pin.id}`, "", () => {
+        const remove = iconButton("close", texts.probe.removePin(pin.id), "", () => {
           pins = pins.filter((other) => other !== pin);
           redraw();
         });
@@ -130,7 +131,7 @@ export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
           el("div", { class: "probe-pin-head" }, el("b", {}, String(pin.id)), el("span", {}, first), remove),
           ...rest.map((line) => el("p", { class: "hint" }, line)),
           textButton(
-            "Copy Python",
+            texts.probe.copyPython,
             () => {
               host.copy(pinPython(host.url(), pin.place), "Python line");
             },

@@ -1,6 +1,7 @@
 //! Values in the picture: a readout that follows the pointer, pins, and measurements. Listens to the picture beside the
 //! gestures of the camera, and changes nothing for them.
 
+import { texts } from "../../texts/texts.ts";
 import { copyText } from "../../app/clipboard.ts";
 import type { Calls } from "../../app/calls.ts";
 import type { Component, State } from "../../app/state.ts";
@@ -54,7 +55,7 @@ export function probe(host: ProbeHost, canvas: HTMLCanvasElement): ProbeComponen
       url: () => dataAddress(window.location.host, host.state.dataset?.name ?? ""),
       copy: (text, what) => {
         void copyText(text).then((isCopied) => {
-          notify(isCopied ? `${what} copied` : "The browser does not allow copying here");
+          notify(isCopied ? texts.probe.copied(what) : texts.probe.noCopying);
         });
       },
     },
@@ -113,9 +114,9 @@ export function probe(host: ProbeHost, canvas: HTMLCanvasElement): ProbeComponen
   const pin = (position: Position) => {
     if (!isReady()) return;
     requestPick(host.calls, host.state, inPicture(position), (place, reason) => {
-      if (isUnsupported(reason)) notify("This viewing node is too old to read values");
-      else if (!place) notify(reason ?? "The value cannot be read");
-      else if (place.hit === "nothing") notify("Nothing here");
+      if (isUnsupported(reason)) notify(texts.probe.nodeTooOld);
+      else if (!place) notify(reason ?? texts.probe.noValue);
+      else if (place.hit === "nothing") notify(texts.probe.nothingHere);
       else say(spokenText(pins.add(place)));
     });
   };

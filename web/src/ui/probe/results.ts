@@ -1,5 +1,6 @@
 //! Measurements under way and done: progress, plots and tables, each with its CSV and its Python line.
 
+import { texts } from "../../texts/texts.ts";
 import type { Calls } from "../../app/calls.ts";
 import type { State } from "../../app/state.ts";
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
@@ -30,7 +31,7 @@ export function resultList(host: ResultsHost): {
     const bar = el("progress", { max: 1, "aria-label": title });
     const body = el("div", {}, bar);
     let cancel: () => void = () => undefined;
-    const close = iconButton("close", "Remove", "", () => {
+    const close = iconButton("close", texts.probe.remove, "", () => {
       cancel();
       box.remove();
     });
@@ -68,10 +69,10 @@ function shown(host: ResultsHost, measured: ShownMeasured): HTMLElement[] {
   const buttons = el(
     "div",
     { class: "probe-buttons" },
-    textButton("Copy CSV", () => {
+    textButton(texts.probe.copyCsv, () => {
       host.copy(measuredCsv(measured), "Table");
     }),
-    textButton("Copy Python", () => {
+    textButton(texts.probe.copyPython, () => {
       host.copy(measuredPython(host.url(), measured), "Python line");
     }),
   );

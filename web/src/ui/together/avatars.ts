@@ -1,5 +1,6 @@
 //! Initials of participants in their colors.
 
+import { texts } from "../../texts/texts.ts";
 import type { Component, State } from "../../app/state.ts";
 import type { Participant } from "../../session/messages.ts";
 import { initials } from "../../session/together/identity.ts";
@@ -37,11 +38,11 @@ export function avatars(): Component {
     element.hidden = others.length === 0;
     rows(others.slice(0, MAX_AVATARS), state);
     const names = others.map((person) => person.name).join(", ");
-    element.title = `With ${names}`;
+    element.title = texts.together.with(names);
     const hidden = others.length - MAX_AVATARS;
-    setText(more, hidden > 0 ? `and ${hidden} more` : others.length === 1 ? names : "");
+    setText(more, hidden > 0 ? texts.together.andMore(hidden) : others.length === 1 ? names : "");
     list.setAttribute("role", "img");
-    list.setAttribute("aria-label", `With ${names}`);
+    list.setAttribute("aria-label", texts.together.with(names));
   };
   return { element, update };
 }

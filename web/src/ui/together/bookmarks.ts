@@ -1,5 +1,6 @@
 //! Bookmarks: saved views with thumbnails, which can be ordered, played as a path and saved as a journey.
 
+import { texts } from "../../texts/texts.ts";
 import type { Component, State } from "../../app/state.ts";
 import type { TogetherActions } from "../../app/together.ts";
 import { MAX_BOOKMARK_NAME_BYTES, type Bookmark } from "../../session/together/content.ts";
@@ -9,8 +10,8 @@ import { keyedList } from "./list.ts";
 export function bookmarkList(actions: TogetherActions): Component {
   const name = el("input", {
     type: "text",
-    "aria-label": "Name of the bookmark",
-    placeholder: "Name of this view",
+    "aria-label": texts.together.nameOfTheBookmark,
+    placeholder: texts.together.nameOfThisView,
     maxlength: MAX_BOOKMARK_NAME_BYTES / 4,
     autocomplete: "off",
   });
@@ -18,7 +19,7 @@ export function bookmarkList(actions: TogetherActions): Component {
     "form",
     { class: "together-form" },
     name,
-    el("button", { type: "submit", class: "button" }, "Save"),
+    el("button", { type: "submit", class: "button" }, texts.together.save),
   );
   let count = 0;
   form.addEventListener("submit", (event) => {
@@ -29,11 +30,18 @@ export function bookmarkList(actions: TogetherActions): Component {
   });
   const list = el("ol", { class: "bookmarks" });
   const rows = keyedList<Bookmark, State>(list, (bookmark) => bookmark.id, row(actions));
-  const play = textButton("Play as a path", actions.togglePath, "button");
-  const save = textButton("Save journey", actions.saveJourney);
-  save.title = "A file for corridor render --journey";
+  const play = textButton(texts.together.playAsAPath, actions.togglePath, "button");
+  const save = textButton(texts.together.saveJourney, actions.saveJourney);
+  save.title = texts.together.journeyHint;
   const tools = el("div", { class: "together-actions" }, play, save);
-  const element = el("section", { class: "group" }, el("h2", {}, "Bookmarks"), form, list, tools);
+  const element = el(
+    "section",
+    { class: "group" },
+    el("h2", {}, texts.together.bookmarks),
+    form,
+    list,
+    tools,
+  );
   const update = (state: State) => {
     const { content, isPlayingPath } = state.together;
     count = content.bookmarks.length;
@@ -41,7 +49,7 @@ export function bookmarkList(actions: TogetherActions): Component {
     rows(content.bookmarks, state);
     tools.hidden = count === 0;
     play.hidden = state.role === "watch" || (count < 2 && !isPlayingPath);
-    setText(play, isPlayingPath ? "Stop" : "Play as a path");
+    setText(play, isPlayingPath ? texts.together.stop : texts.together.playAsAPath);
   };
   return { element, update };
 }
@@ -65,7 +73,7 @@ function row(actions: TogetherActions) {
     const up = textButton("↑", move(-1));
     const down = textButton("↓", move(1));
     const input = el("input", { type: "text", maxlength: MAX_BOOKMARK_NAME_BYTES / 4 });
-    const rename = textButton("Rename", () => {
+    const rename = textButton(texts.together.rename, () => {
       input.value = bookmark.name;
       input.hidden = false;
       input.focus();
@@ -89,7 +97,7 @@ function row(actions: TogetherActions) {
     input.addEventListener("blur", () => {
       finish(true);
     });
-    const remove = textButton("Delete", () => {
+    const remove = textButton(texts.together.delete, () => {
       actions.edit({ op: "delete_bookmark", id: bookmark.id });
     });
     const element = el(
@@ -105,16 +113,16 @@ function row(actions: TogetherActions) {
       if (picture.getAttribute("src") !== next.thumbnail) picture.setAttribute("src", next.thumbnail);
       picture.hidden = next.thumbnail === "";
       setText(name, next.name);
-      go.title = `Saved by ${next.author.name}`;
+      go.title = texts.together.savedBy(next.author.name);
       const mayOrder = state.role !== "watch";
       const isChangeable = state.role === "own" || (mayOrder && next.author.id === state.you);
       up.hidden = down.hidden = !mayOrder;
       up.disabled = all[0]?.id === next.id;
       down.disabled = all.at(-1)?.id === next.id;
       rename.hidden = remove.hidden = !isChangeable;
-      up.setAttribute("aria-label", `Move ${next.name} up`);
-      down.setAttribute("aria-label", `Move ${next.name} down`);
-      input.setAttribute("aria-label", `New name of ${next.name}`);
+      up.setAttribute("aria-label", texts.together.moveUp(next.name));
+      down.setAttribute("aria-label", texts.together.moveDown(next.name));
+      input.setAttribute("aria-label", texts.together.newNameOf(next.name));
     };
     return { element, update };
   };

@@ -1,5 +1,6 @@
 //! Chat of the session.
 
+import { texts } from "../../texts/texts.ts";
 import type { Component, State } from "../../app/state.ts";
 import type { TogetherActions } from "../../app/together.ts";
 import { MAX_CHAT_LINE_BYTES, type ChatLine } from "../../session/together/content.ts";
@@ -10,16 +11,16 @@ import { keyedList } from "./list.ts";
 const NEAR_END_PIXELS = 40;
 
 export function chat(actions: TogetherActions): Component {
-  const list = el("ol", { class: "chat", role: "log", "aria-label": "Chat", tabindex: 0 });
+  const list = el("ol", { class: "chat", role: "log", "aria-label": texts.together.chat, tabindex: 0 });
   const input = el("input", {
     type: "text",
-    "aria-label": "Message to all",
-    placeholder: "Message to all",
+    "aria-label": texts.together.messageToAll,
+    placeholder: texts.together.messageToAll,
     autocomplete: "off",
     // A character has up to four bytes.
     maxlength: MAX_CHAT_LINE_BYTES / 4,
   });
-  const send = el("button", { type: "submit", class: "button" }, "Send");
+  const send = el("button", { type: "submit", class: "button" }, texts.together.send);
   const form = el("form", { class: "together-form" }, input, send);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -29,8 +30,8 @@ export function chat(actions: TogetherActions): Component {
     input.value = "";
   });
   const rows = keyedList<ChatLine, State>(list, (line) => line.id, row);
-  const empty = el("p", { class: "hint" }, "No messages yet.");
-  const element = el("section", { class: "group" }, el("h2", {}, "Chat"), empty, list, form);
+  const empty = el("p", { class: "hint" }, texts.together.noMessagesYet);
+  const element = el("section", { class: "group" }, el("h2", {}, texts.together.chat), empty, list, form);
   let shown: readonly ChatLine[] | null = null;
   const update = (state: State) => {
     const lines = state.together.content.chat;

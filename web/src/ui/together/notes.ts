@@ -1,5 +1,6 @@
 //! Notes pinned to places of the data.
 
+import { texts } from "../../texts/texts.ts";
 import type { Component, State } from "../../app/state.ts";
 import type { TogetherActions } from "../../app/together.ts";
 import { MAX_NOTE_TEXT_BYTES, type PinnedNote } from "../../session/together/content.ts";
@@ -8,16 +9,16 @@ import { el, setText, textButton } from "../dom.ts";
 import { keyedList } from "./list.ts";
 
 export function noteList(actions: TogetherActions): Component {
-  const pin = textButton("Pin to a place", actions.togglePinning, "button");
-  pin.title = "Then click the place in the picture";
-  const whole = textButton("Note on this view", actions.draftNote, "button");
+  const pin = textButton(texts.together.pinToAPlace, actions.togglePinning, "button");
+  pin.title = texts.together.pinHint;
+  const whole = textButton(texts.together.noteOnThisView, actions.draftNote, "button");
   const draft = textForm("Text of the note", "Pin", actions.saveDraft, actions.cancelDraft);
   const list = el("ol", { class: "notes" });
   const rows = keyedList<PinnedNote, State>(list, (note) => note.id, row(actions));
-  const json = textButton("Save as JSON", () => {
+  const json = textButton(texts.together.saveAsJson, () => {
     actions.saveNotes("json");
   });
-  const markdown = textButton("Save as Markdown", () => {
+  const markdown = textButton(texts.together.saveAsMarkdown, () => {
     actions.saveNotes("markdown");
   });
   const hint = el("p", { class: "hint", role: "status" });
@@ -26,7 +27,7 @@ export function noteList(actions: TogetherActions): Component {
   const element = el(
     "section",
     { class: "group" },
-    el("h2", {}, "Notes"),
+    el("h2", {}, texts.together.notes),
     tools,
     hint,
     draft.element,
@@ -79,18 +80,18 @@ function row(actions: TogetherActions) {
       },
     );
     form.element.hidden = true;
-    const edit = textButton("Edit", () => {
+    const edit = textButton(texts.together.edit, () => {
       form.element.hidden = false;
       form.open(note.text);
     });
-    const remove = textButton("Delete", () => {
+    const remove = textButton(texts.together.delete, () => {
       actions.edit({ op: "delete_note", id: note.id });
     });
     const element = el("li", { class: "note" }, go, facts, edit, remove, form.element);
     const update = (next: PinnedNote, state: State) => {
       note = next;
       setText(go, next.text);
-      go.title = "Show this view";
+      go.title = texts.together.showThisView;
       const isChangeable = state.role === "own" || (state.role !== "watch" && next.author.id === state.you);
       edit.hidden = remove.hidden = !isChangeable;
       setText(
@@ -120,7 +121,7 @@ function textForm(label: string, action: string, save: (text: string) => void, c
     "form",
     { class: "note-form" },
     area,
-    el("div", { class: "together-actions" }, submit, textButton("Cancel", cancel)),
+    el("div", { class: "together-actions" }, submit, textButton(texts.together.cancel, cancel)),
   );
   const send = () => {
     const text = area.value.trim();

@@ -1,5 +1,6 @@
 //! Panel of the people in the session: the list of participants, following and presenting, chat, notes and bookmarks.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { el, iconButton } from "../dom.ts";
 import { bookmarkList } from "./bookmarks.ts";
@@ -10,11 +11,11 @@ import { peopleList } from "./people.ts";
 export function togetherPanel(actions: Actions): Component {
   const { together } = actions;
   const components = [peopleList(together), chat(together), noteList(together), bookmarkList(together)];
-  const close = iconButton("close", "Hide the people panel", "T", together.togglePanel);
+  const close = iconButton("close", texts.together.hideThePeoplePanel, "T", together.togglePanel);
   close.classList.add("small", "side-close");
   const element = el(
     "aside",
-    { class: "panel together", id: "together", "aria-label": "People" },
+    { class: "panel together", id: "together", "aria-label": texts.together.people },
     close,
     ...components.map((component) => component.element),
   );

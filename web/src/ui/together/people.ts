@@ -1,5 +1,6 @@
 //! Participants with their colors and roles; following, presenting and the own name.
 
+import { texts } from "../../texts/texts.ts";
 import type { Component, State } from "../../app/state.ts";
 import type { TogetherActions } from "../../app/together.ts";
 import type { Participant } from "../../session/messages.ts";
@@ -19,27 +20,27 @@ const CONFIRM_MILLIS = 4000;
 export function peopleList(actions: TogetherActions): Component {
   const name = el("input", {
     type: "text",
-    "aria-label": "Your name",
-    placeholder: "Your name",
+    "aria-label": texts.together.yourName,
+    placeholder: texts.together.yourName,
     maxlength: 60,
     autocomplete: "name",
   });
-  const save = el("button", { type: "submit", class: "button" }, "Save");
+  const save = el("button", { type: "submit", class: "button" }, texts.together.save);
   const form = el("form", { class: "together-form" }, name, save);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     actions.rename(name.value);
     name.blur();
   });
-  const present = textButton("Present to all", () => undefined, "button");
-  const laser = textButton("Laser pointer", actions.toggleLaser, "button");
-  laser.title = "Show everybody where you point (X)";
+  const present = textButton(texts.together.presentToAll, () => undefined, "button");
+  const laser = textButton(texts.together.laserPointer, actions.toggleLaser, "button");
+  laser.title = texts.together.laserHint;
   const list = el("ul", { class: "people" });
   const rows = keyedList<Participant, State>(list, (person) => String(person.id), row(actions));
   const element = el(
     "section",
     { class: "group" },
-    el("h2", {}, "People"),
+    el("h2", {}, texts.together.people),
     list,
     form,
     el("div", { class: "together-actions" }, present, laser),
@@ -54,7 +55,14 @@ export function peopleList(actions: TogetherActions): Component {
     const presenter = state.participants.find((person) => person.presents);
     isPresenting = presenter?.id === you;
     const mayPresent = state.role !== "watch" && (!presenter || isPresenting || state.role === "own");
-    setText(present, isPresenting ? "End presenting" : presenter ? "Take over presenting" : "Present to all");
+    setText(
+      present,
+      isPresenting
+        ? texts.together.endPresenting
+        : presenter
+          ? texts.together.takeOverPresenting
+          : texts.together.presentToAll,
+    );
     present.setAttribute("aria-pressed", String(isPresenting));
     present.hidden = !mayPresent || (state.participants.length < 2 && !isPresenting);
     laser.setAttribute("aria-pressed", String(state.together.isLaserOn));
@@ -72,10 +80,10 @@ function row(actions: TogetherActions) {
     const picture = avatar(first);
     const name = el("span", { class: "person-name" });
     const facts = el("span", { class: "person-facts" });
-    const follow = textButton("Follow", () => {
+    const follow = textButton(texts.together.follow, () => {
       actions.follow(isFollowed ? null : person.id);
     });
-    const hand = textButton("Hand over", () => {
+    const hand = textButton(texts.together.handOver, () => {
       actions.present(person.id);
     });
     const role = el("select", {}, ...ROLES.map(([value, label]) => el("option", { value }, label)));
@@ -102,17 +110,17 @@ function row(actions: TogetherActions) {
       isFollowed = state.together.leader === next.id;
       const presenter = state.participants.find((other) => other.presents);
       picture.update(next);
-      setText(name, isYou ? `${next.name} (you)` : next.name);
+      setText(name, isYou ? texts.together.you(next.name) : next.name);
       name.title = next.name;
       setText(facts, factsOf(next, state));
       element.classList.toggle("away", next.isAway);
       follow.hidden = isYou || presenter?.id === state.you;
-      setText(follow, isFollowed ? "Stop" : "Follow");
+      setText(follow, isFollowed ? texts.together.stop : texts.together.follow);
       follow.setAttribute("aria-label", `${isFollowed ? "Stop following" : "Follow"} ${next.name}`);
       hand.hidden = isYou || presenter?.id !== state.you || next.role === "watch" || next.isAway;
-      hand.setAttribute("aria-label", `Hand presenting over to ${next.name}`);
+      hand.setAttribute("aria-label", texts.together.handOverTo(next.name));
       role.hidden = state.role !== "own";
-      role.setAttribute("aria-label", `Role of ${next.name}`);
+      role.setAttribute("aria-label", texts.together.roleOf(next.name));
       if (document.activeElement !== role) role.value = next.role;
       remove.update(next.name, isYou || state.role !== "own");
     };

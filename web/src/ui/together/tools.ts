@@ -1,5 +1,6 @@
 //! Buttons of the toolbar, bar and keys: people, undo and redo; whom one follows; the question for a name.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import type { TogetherActions } from "../../app/together.ts";
 import { el, iconButton, setText, textButton } from "../dom.ts";
@@ -10,9 +11,9 @@ export interface ToolButtons {
 }
 
 export function togetherButtons({ together }: Actions): ToolButtons {
-  const undo = iconButton("undo", "Undo the last change of your view", "Ctrl+Z", together.undo);
-  const redo = iconButton("redo", "Redo", "Ctrl+Shift+Z", together.redo);
-  const people = iconButton("people", "People", "T", together.togglePanel);
+  const undo = iconButton("undo", texts.together.undo, "Ctrl+Z", together.undo);
+  const redo = iconButton("redo", texts.together.redo, "Ctrl+Shift+Z", together.redo);
+  const people = iconButton("people", texts.together.people, "T", together.togglePanel);
   people.setAttribute("aria-controls", "together");
   const count = el("span", { class: "count" });
   people.append(count);
@@ -23,7 +24,10 @@ export function togetherButtons({ together }: Actions): ToolButtons {
     people.setAttribute("aria-expanded", String(isOpen));
     setText(count, unread > 0 ? String(Math.min(unread, 99)) : "");
     count.hidden = unread === 0;
-    people.setAttribute("aria-label", unread > 0 ? `People, ${unread} new messages` : "People");
+    people.setAttribute(
+      "aria-label",
+      unread > 0 ? texts.together.newMessages(unread) : texts.together.people,
+    );
   };
   return { elements: [undo, redo, people], update };
 }
@@ -32,7 +36,7 @@ export function togetherButtons({ together }: Actions): ToolButtons {
 export function followBar(actions: TogetherActions): Component {
   const text = el("span", {});
   let isPresenting = false;
-  const stop = textButton("Stop", () => {
+  const stop = textButton(texts.together.stop, () => {
     if (isPresenting) actions.present(null);
     else actions.follow(null);
   });
@@ -48,10 +52,10 @@ export function followBar(actions: TogetherActions): Component {
     setText(
       text,
       isPresenting
-        ? `You are presenting to ${followers}`
+        ? texts.together.presentingTo(followers)
         : `${leader?.presents === true ? "Presented by" : "Following"} ${leader?.name ?? ""}`,
     );
-    setText(stop, isPresenting ? "End" : "Stop");
+    setText(stop, isPresenting ? texts.together.end : texts.together.stop);
   };
   element.hidden = true;
   return { element, update };
@@ -61,21 +65,21 @@ export function followBar(actions: TogetherActions): Component {
 export function nameQuestion(actions: TogetherActions): Component {
   const input = el("input", {
     type: "text",
-    "aria-label": "Your name",
-    placeholder: "Your name",
+    "aria-label": texts.together.yourName,
+    placeholder: texts.together.yourName,
     maxlength: 60,
     autocomplete: "name",
   });
   const form = el(
     "form",
-    { class: "panel name-question", "aria-label": "Your name" },
-    el("label", {}, "How should others see you?"),
+    { class: "panel name-question", "aria-label": texts.together.yourName },
+    el("label", {}, texts.together.nameQuestion),
     el(
       "div",
       { class: "together-form" },
       input,
-      el("button", { type: "submit", class: "button" }, "Save"),
-      textButton("Skip", () => {
+      el("button", { type: "submit", class: "button" }, texts.together.save),
+      textButton(texts.together.skip, () => {
         actions.rename("");
       }),
     ),
