@@ -188,7 +188,22 @@ async function start(): Promise<void> {
     top: [head.element, tools.element],
     corner: [fidelity.element],
   });
-  components.push(menu, values, arrows, pointers, people, led, question, saving, invitation, space, lines, cutaway, handles, marks);
+  components.push(
+    menu,
+    values,
+    arrows,
+    pointers,
+    people,
+    led,
+    question,
+    saving,
+    invitation,
+    space,
+    lines,
+    cutaway,
+    handles,
+    marks,
+  );
   const right = el("div", { class: "right" }, tools.element, side.element);
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
   others.push(values.element, people.element, led.element, question.element);
