@@ -1,5 +1,7 @@
 //! Readers: a small file of each format, the same file cut off at each byte, and with bytes changed.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use base64::Engine as _;
 use corridor_geometry::{Geometry, GeometrySpace, read};
 use proptest::prelude::*;

@@ -1,5 +1,7 @@
 //! Pictures drawn in rows: bit for bit those that are drawn as a whole, whatever they show and however they are divided.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod common;
 
 use array::Affine;

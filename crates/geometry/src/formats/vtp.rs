@@ -85,10 +85,8 @@ fn arrays(head: &str, encoding: &mut VtpEncoding) -> Result<Vec<VtpArray>> {
                 }
                 sections.push(name);
             }
-            Event::Empty(start) => {
-                if start.local_name().as_ref() == "DataArray" {
-                    arrays.push(VtpArray::of(&start, sections.last(), piece)?);
-                }
+            Event::Empty(start) if start.local_name().as_ref() == "DataArray" => {
+                arrays.push(VtpArray::of(&start, sections.last(), piece)?);
             }
             Event::End(end) => {
                 piece += usize::from(end.local_name().as_ref() == "Piece");

@@ -26,11 +26,14 @@ const COLOR_MAP: &str = "viridis";
 /// Key of colors by value: name of the values and transfer function.
 type ColorKey = (String, Option<Transfer>);
 
+/// Colors of the vertices, sRGB.
+type VertexColors = Arc<[[u8; 3]]>;
+
 /// Geometry of a file, with what was computed from it last.
 pub(crate) struct LoadedGeometry {
     geometry: Arc<Geometry>,
     placed: Mutex<Option<(PlaceKey, Arc<GeometryShape>)>>,
-    colors: Mutex<Option<(ColorKey, Arc<[[u8; 3]]>)>>,
+    colors: Mutex<Option<(ColorKey, VertexColors)>>,
 }
 
 impl LoadedGeometry {
@@ -95,12 +98,7 @@ impl LoadedGeometry {
         shape
     }
 
-    fn colors_by(
-        &self,
-        placed: &Geometry,
-        name: &str,
-        transfer: Option<&Transfer>,
-    ) -> Result<Arc<[[u8; 3]]>> {
+    fn colors_by(&self, placed: &Geometry, name: &str, transfer: Option<&Transfer>) -> Result<VertexColors> {
         let key = (name.to_owned(), transfer.cloned());
         let mut colors = self.colors.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = colors.as_ref().filter(|(known, _)| *known == key) {
@@ -115,7 +113,7 @@ impl LoadedGeometry {
         let of_file = self.geometry.values_of(name).unwrap_or(values);
         let function = transfer_of(&transfer.cloned().unwrap_or_else(|| usual_transfer(&of_file.values)))?;
         let own = function.colors_of(values.values.iter().map(|&value| f64::from(value)), NO_VALUE_COLOR);
-        let own: Arc<[[u8; 3]]> = own.into();
+        let own: VertexColors = own.into();
         *colors = Some((key, Arc::clone(&own)));
         Ok(own)
     }

@@ -135,6 +135,7 @@ impl Frame {
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels of small pictures")]
 mod tests {
     use super::*;
 
