@@ -59,7 +59,7 @@ def viewing(home: pathlib.Path, path: pathlib.Path) -> Iterator[Node]:
 
 def everywhere() -> list[list[float]]:
     """Positions all over the picture."""
-    return [[x + 0.5, y + 0.5] for y in range(10, 180, 23) for x in range(7, 240, 29)]
+    return [[x + 0.5, y + 0.5] for y in range(10, 180, 11) for x in range(7, 240, 13)]
 
 
 def number(scalar: float | str | None) -> float:

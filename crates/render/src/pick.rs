@@ -24,6 +24,8 @@ use crate::{Camera, Isosurface, Scene, Snapshot, VolumeView};
 const OPAQUE: f64 = 0.5;
 /// Samples of a ray per voxel of the finest level drawn; isosurfaces are searched between neighbors.
 const SAMPLES_PER_VOXEL: f64 = 4.0;
+/// Distance of the first and the last sample from the borders of the volume, as a share of that between two samples.
+const INNER_SHARE: f64 = 1e-6;
 /// Parts of the stretch between two samples, in which opacity is composited.
 const PARTS: u32 = 4;
 /// Most samples of a ray, so that a ray takes milliseconds: four for each voxel along the longest ray through
@@ -319,6 +321,9 @@ impl<T: Voxel> RayMarch<'_, T> {
         let step = scene.view.step_world(self.wanted, 1.0 / SAMPLES_PER_VOXEL);
         let count = ((span.end - span.start) / step).ceil().clamp(1.0, MAX_SAMPLES);
         let place = |number: f64| span.start + (span.end - span.start) * (number / count);
+        // Rounding must not place the ends outside of the volume.
+        let margin = INNER_SHARE * (span.end - span.start) / count;
+        let value = |at: f64| self.value(at.clamp(span.start + margin, span.end - margin));
         let layers = match scene.mode {
             Mode::Surfaces => Vec::new(),
             _ => self.layers.lookups(scene, (span.end - span.start) / count / f64::from(PARTS))?,
@@ -326,11 +331,11 @@ impl<T: Voxel> RayMarch<'_, T> {
         let mut light = Composited { passing: 1.0, most: 0.0, best: None };
         let slices = self.slices(span);
         let mut extreme: Option<(f64, f64)> = None;
-        let mut start = (span.start, self.value(span.start));
+        let mut start = (span.start, value(span.start));
         let mut number = 0.0;
         while number < count {
             number += 1.0;
-            let end = (place(number), self.value(place(number)));
+            let end = (place(number), value(place(number)));
             if let Some(hit) = self.stretch(&mut light, start, end, (&slices, &layers)) {
                 return Ok(Some(hit));
             }

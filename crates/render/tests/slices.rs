@@ -93,13 +93,13 @@ fn oblique_and_uninterpolated_planes_agree_with_the_reference() {
             ("one", vec![oblique([1.0, 2.0, -3.0], false)]),
             ("two", vec![oblique([0.3, -1.0, 0.4], false), Slice::across(SpaceAxis::X, 11.0)]),
             ("sharp", vec![sharp((SpaceAxis::X, 11.0)), sharp((SpaceAxis::Z, 9.0))]),
-            ("sharp oblique", vec![oblique([1.0, 1.0, 1.5], true)]),
+            ("sharp oblique", vec![oblique([1.0, -2.0, 1.5], true)]),
         ];
         for (name, slices) in cases {
             let mut scene = Scene { slices, ..scene(&synthetic, &[]) };
             scene.size = ImageSize { width: 40, height: 32 };
             let exact = reference::cast(&synthetic, &scene);
-            assert!(covered(&exact) > 0.05, "{name} {dtype}");
+            assert!(covered(&exact) > 0.02, "{name} {dtype}: {} is seen", covered(&exact));
             for &set in Instructions::available() {
                 let blocks = synthetic.full_pool().snapshot();
                 let drawn = cast_with(&scene, &blocks, &Cancel::new(), set).unwrap().image;

@@ -118,8 +118,8 @@ impl Model {
                 let at = if is_late { now + 1 } else { now };
                 assert_eq!(room.set(id, at, &fields).is_ok(), self.present.contains_key(&id));
                 // The views of those who watch are those of their leaders.
-                let is_own = |expected: &&mut Expected| expected.role.may_steer();
-                if let (false, Some(expected)) = (is_late, self.present.get_mut(&id).filter(is_own)) {
+                let leader = leader_of(room, id);
+                if let (false, Some(expected)) = (is_late, self.present.get_mut(&leader)) {
                     expected.fields.extend(fields);
                 }
             }
@@ -136,6 +136,12 @@ impl Model {
             expected.seq = seq;
         }
     }
+}
+
+/// Returns the participant whose view somebody sees: their own, or that of the one they follow.
+fn leader_of(room: &Room, id: ParticipantId) -> ParticipantId {
+    let follows = |id| room.participants().into_iter().find(|person| person.id == id)?.follows;
+    std::iter::successors(Some(id), |&id| follows(id)).last().unwrap_or(id)
 }
 
 proptest! {

@@ -307,7 +307,7 @@ mod tests {
         found
     }
 
-    fn only<'a>(content: &'a [u8], number: u32) -> &'a [u8] {
+    fn only(content: &[u8], number: u32) -> &[u8] {
         elements(content).into_iter().find(|element| element.0 == number).unwrap().2
     }
 

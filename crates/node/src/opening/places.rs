@@ -184,6 +184,7 @@ async fn folder(path: PathBuf) -> Result<PlaceList> {
 }
 
 /// Lists the folders and data sets in a folder. Blocking.
+#[expect(clippy::disallowed_methods, reason = "somebody waits for the list")]
 fn list_folder(path: &Path) -> Result<PlaceList> {
     let path = std::path::absolute(path)?;
     let in_words = |path: &Path| {
@@ -224,7 +225,7 @@ fn list_folder(path: &Path) -> Result<PlaceList> {
         };
         entries.push(ListedPlace { name, kind, location: location.to_owned(), about: about.to_owned() });
     }
-    entries.sort_by(|a, b| a.kind.cmp(&b.kind));
+    entries.sort_by_key(|entry| entry.kind);
     Ok(PlaceList { place, parent, entries, further, left_out, ..PlaceList::default() })
 }
 
