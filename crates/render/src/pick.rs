@@ -212,7 +212,12 @@ impl<'a> PickRay<'a> {
 
     /// Returns where the ray passes through the plane across an axis (0 x, 1 y, 2 z) at a position in voxels.
     fn crossing(&self, axis: usize, at: f64) -> Option<f64> {
-        let t = (at - self.volume_origin[axis]) / self.volume_direction[axis];
+        self.meeting(DVec3::AXES[axis], at)
+    }
+
+    /// Returns where the ray passes through the plane of the points `p` of volume space with `normal . p = offset`.
+    fn meeting(&self, normal: DVec3, offset: f64) -> Option<f64> {
+        let t = (offset - normal.dot(self.volume_origin)) / normal.dot(self.volume_direction);
         t.is_finite().then_some(t)
     }
 }
@@ -362,7 +367,8 @@ impl<T: Voxel> RayMarch<'_, T> {
     /// Returns the slices that the ray passes through where they have values, in order.
     fn slices(&self, span: &Range<f64>) -> Vec<SheetHit> {
         let hit = |(number, slice): (usize, &crate::Slice)| {
-            let at = self.ray.crossing(slice.axis.index(), slice.at).filter(|at| span.contains(at))?;
+            let (normal, offset) = slice.plane();
+            let at = self.ray.meeting(normal, offset).filter(|at| span.contains(at))?;
             self.value(at)?;
             Some(SheetHit { at, opacity: 1.0, target: PickTarget::Slice(number) })
         };

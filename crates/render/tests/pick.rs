@@ -8,8 +8,8 @@ use array::{Affine, Meaning};
 use common::{Field, Synthetic, cubic, linear, points, pool_of, voxel_box};
 use corridor_render::reference::opacity_before;
 use corridor_render::{
-    Camera, Isosurface, PickTarget, Scene, Slice, TransferFunction, pick, volume_of_world, voxel_of_world,
-    world_of_voxel,
+    Camera, Isosurface, ObliquePlane, PickTarget, Scene, Slice, TransferFunction, pick, volume_of_world,
+    voxel_of_world, world_of_voxel,
 };
 use glam::DVec3;
 use view::{Mode, SpaceAxis};
@@ -49,6 +49,12 @@ fn half_of_the_light_is_hidden_at_the_picked_place() {
         let synthetic = Synthetic { map, ..Synthetic::new([20, 33, 29], [8, 16, 16], field) };
         let (plain, pool) = (synthetic.scene(), synthetic.full_pool());
         let haze = |opacity| TransferFunction::ramp(0.0, 200.0, opacity);
+        let oblique = Slice {
+            oblique: Some(
+                ObliquePlane::in_volume(&plain.view, [1.0, -2.0, 1.5], plain.view.bounds().center()).unwrap(),
+            ),
+            ..slice(SpaceAxis::Z, 0.0)
+        };
         let clip = Some(voxel_box(&plain.view, [3.0, 5.0, 2.0], [22.0, 21.5, 15.0]));
         let scenes = [
             Scene { transfer: haze(0.2), ..plain.clone() },
@@ -60,6 +66,7 @@ fn half_of_the_light_is_hidden_at_the_picked_place() {
                 mode: Mode::Surfaces,
                 ..plain.clone()
             },
+            Scene { slices: vec![oblique], mode: Mode::Surfaces, ..plain.clone() },
         ];
         for scene in scenes {
             for scene in [Scene { camera: scene.camera.orthographic(), ..scene.clone() }, scene] {
@@ -85,7 +92,11 @@ fn half_of_the_light_is_hidden_at_the_picked_place() {
                     match found.target {
                         PickTarget::Slice(number) => {
                             let slice = scene.slices[number];
-                            assert!((volume[slice.axis.index()] - slice.at).abs() < 1e-9);
+                            let apart = match slice.oblique {
+                                Some(plane) => DVec3::from(plane.normal).dot(volume.into()) - plane.offset,
+                                None => volume[slice.axis.index()] - slice.at,
+                            };
+                            assert!(apart.abs() < 1e-6, "{apart}");
                         }
                         PickTarget::Surface(number) => {
                             let apart = value.unwrap() - scene.surfaces[number].value;
