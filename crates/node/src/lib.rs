@@ -12,6 +12,9 @@
 //! file format, no renderer and no logic of views. Read [`assemble`] first (the stack from the data to their readers), then
 //! [`node`] (a server that serves stacks).
 
+// Futures of pictures to save contain those of the renderer and of its graphics library.
+#![recursion_limit = "256"]
+
 pub mod assemble;
 pub mod demo;
 pub mod describe;
