@@ -29,7 +29,7 @@ const MAX_WAIT: Duration = Duration::from_secs(86_400 * 365);
 /// Action of the program, as JSON.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
-enum Action {
+enum SessionAction {
     Present,
     EndPresenting,
     HandOver { name: String },
@@ -41,7 +41,7 @@ enum Action {
     AddNote { text: String, place: Option<[f64; 3]> },
 }
 
-impl Action {
+impl SessionAction {
     /// Returns the number of a change of the view, else 0.
     fn apply(self, client: &mut SessionClient) -> Result<u64> {
         let done = match self {
@@ -60,10 +60,10 @@ impl Action {
 }
 
 /// Action on its way to the task, and the way back of its result.
-type WaitingAction = (Action, oneshot::Sender<Result<u64>>);
+type WaitingAction = (SessionAction, oneshot::Sender<Result<u64>>);
 
 /// Newest state of a session.
-struct State {
+struct SessionState {
     you: u32,
     role: Value,
     view: Map<String, Value>,
@@ -80,7 +80,7 @@ struct State {
     ended: Option<Error>,
 }
 
-impl State {
+impl SessionState {
     fn of(client: &SessionClient) -> Result<Self> {
         let mut state = Self {
             you: client.own().0.0,
@@ -130,7 +130,7 @@ impl State {
 /// A program's place in a session. It leaves when it is closed or dropped.
 #[pyclass(frozen, module = "corridor._native")]
 pub(crate) struct SessionLink {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<SessionState>>,
     /// Number of the newest state.
     version: watch::Receiver<u64>,
     actions: mpsc::Sender<WaitingAction>,
@@ -157,7 +157,7 @@ pub(crate) fn join_session(
             let secs = JOIN_TIMEOUT.as_secs();
             Error::new(ErrorKind::TimedOut, format!("the node did not answer within {secs} s"))
         })??;
-        let state = Arc::new(Mutex::new(State::of(&client)?));
+        let state = Arc::new(Mutex::new(SessionState::of(&client)?));
         let (actions, waiting) = mpsc::channel(MAX_ACTIONS);
         let (told, version) = watch::channel(0);
         let task = runtime()?.spawn(take_part(client, Arc::clone(&state), waiting, told)).abort_handle();
@@ -168,7 +168,7 @@ pub(crate) fn join_session(
 /// Takes part until the session ends: carries out actions and keeps the state.
 async fn take_part(
     mut client: SessionClient,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<SessionState>>,
     mut actions: mpsc::Receiver<WaitingAction>,
     version: watch::Sender<u64>,
 ) {
@@ -200,7 +200,7 @@ fn has_left() -> Error {
     Error::new(ErrorKind::Unreachable, "this program has left the session")
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<SessionState>) -> MutexGuard<'_, SessionState> {
     // A panic elsewhere does not leave the state inconsistent.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -257,7 +257,7 @@ impl SessionLink {
     /// # Errors
     /// Those of the action, and the error that ended the session.
     fn send(&self, py: Python<'_>, action: &str) -> PyResult<u64> {
-        let action: Action = serde_json::from_str(action)
+        let action: SessionAction = serde_json::from_str(action)
             .map_err(|e| raise(py, &Error::invalid(format!("expected an action of a session: {e}"))))?;
         let (actions, state) = (self.actions.clone(), Arc::clone(&self.state));
         wait(py, async move {

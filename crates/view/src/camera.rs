@@ -4,7 +4,7 @@ use array::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::fields::{MAX_FOV_RAD, MAX_WORLD, MIN_FOV_RAD};
+use crate::fields::bounds::{MAX_FOV_RAD, MAX_WORLD, MIN_FOV_RAD};
 
 /// Projection of the scene.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -31,7 +31,8 @@ pub use field::{
     ChoiceName, FieldChoice, FieldControl, FieldKeyword, FieldMember, FieldOption, FieldRecord, FieldType,
     FieldUnion, NumberRange, OptionForm, ViewField,
 };
-pub use fields::{FIELDS, MAX_PARALLAX, find_field, find_keyword};
+pub use fields::bounds::MAX_PARALLAX;
+pub use fields::{FIELDS, find_field, find_keyword};
 pub use first::COLOR_END;
 pub use kind::{DataHints, DataKind};
 pub use layer::{LayerFaces, LayerLabels, MAX_LAYERS, PlacedLayer, ViewLayer};

@@ -4,7 +4,7 @@ use array::{ArrayInfo, Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::fields::MAX_WORLD;
+use crate::fields::bounds::MAX_WORLD;
 
 /// Maximum number of slices of a view.
 pub const MAX_SLICES: usize = 16;

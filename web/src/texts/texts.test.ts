@@ -13,7 +13,7 @@ const NOT_MOVED: readonly string[] = [
   "ui/axes.ts",
   "ui/clip.ts",
   "ui/slices.ts",
-  "ui/surfaces.ts",
+  "ui/panel/surfaces.ts",
   "ui/surfaces/iso-plot.ts",
   "ui/transfer/color-by.ts",
   "ui/transfer/colormap-picker.ts",
@@ -24,7 +24,7 @@ const NOT_MOVED: readonly string[] = [
   "ui/transfer/preset-menu.ts",
   "ui/transfer/range-tools.ts",
   "ui/transfer/scale-select.ts",
-  "ui/volume.ts",
+  "ui/panel/volume.ts",
 ];
 /** Made from the fields of the view, which have their texts in the same language as the command line. */
 const GENERATED = "view/fields.ts";

@@ -8,8 +8,8 @@ import { Layouts } from "../../layout/layouts.ts";
 import type { ControllerCode } from "../../session/controller.ts";
 import { texts } from "../../texts/texts.ts";
 import type { Camera } from "../../view/schema.ts";
-import { notice } from "../notice/notice.ts";
-import { toasts } from "../toasts.ts";
+import { notice } from "../status/notice/notice.ts";
+import { toasts } from "../status/toasts.ts";
 import { controllerBar } from "./page.ts";
 
 const NOTHING = () => undefined;

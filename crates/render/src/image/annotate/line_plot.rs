@@ -38,7 +38,7 @@ impl LinePlot {
         let mut image = Image { size, rgba: vec![[0.0; 4]; pixels] };
         let mut pen = Pen::new(&mut image, 0, size, self.is_dark);
         let letters = pen.writer.letters();
-        let frame = Frame::of(size, f64::from(letters));
+        let frame = PlotFrame::of(size, f64::from(letters));
         let values = self.value_axis();
         frame.draw_grid(&mut pen, &self.axis, values.as_ref());
         if let Some(values) = values {
@@ -67,7 +67,7 @@ impl LinePlot {
         })
     }
 
-    fn draw_line(&self, pen: &mut Pen<'_>, frame: &Frame, [low, high]: [f64; 2]) {
+    fn draw_line(&self, pen: &mut Pen<'_>, frame: &PlotFrame, [low, high]: [f64; 2]) {
         let color = LINE_COLORS[usize::from(!self.is_dark)];
         let mut last: Option<DVec2> = None;
         for &(share, extremes) in &self.columns {
@@ -88,13 +88,13 @@ impl LinePlot {
 }
 
 /// Rectangle of the plot in the image, pixels.
-struct Frame {
+struct PlotFrame {
     from: DVec2,
     to: DVec2,
     letters: f64,
 }
 
-impl Frame {
+impl PlotFrame {
     fn of(size: ImageSize, letters: f64) -> Self {
         let (width, height) = (f64::from(size.width), f64::from(size.height));
         let from = DVec2::new((letters * SIDE_LETTERS).min(width / 3.0), (2.5 * letters).min(height / 4.0));
@@ -159,7 +159,7 @@ mod tests {
     fn the_line_lies_at_its_values_and_has_gaps() {
         let values = |share: f64| (share, (!(0.4..0.6).contains(&share)).then_some([share, share]));
         let image = drawn((0..=100).map(|n| values(f64::from(n) / 100.0)).collect());
-        let frame = Frame::of(SIZE, 11.0);
+        let frame = PlotFrame::of(SIZE, 11.0);
         let column = |share: f64| frame.at([share, 0.0]).x.round() as usize;
         let middle = |rows: Vec<usize>| rows.iter().sum::<usize>() as f64 / rows.len() as f64;
         let [left, right] = [0.2, 0.8].map(|share| middle(lit(&image, column(share))));
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn extremes_of_shared_columns_are_upright_lines() {
         let image = drawn(vec![(0.0, Some([0.0, 1.0])), (0.5, Some([0.0, 1.0])), (1.0, Some([0.0, 1.0]))]);
-        let frame = Frame::of(SIZE, 11.0);
+        let frame = PlotFrame::of(SIZE, 11.0);
         let height = (frame.to.y - frame.from.y) / (1.0 + 2.0 * MARGIN);
         let rows = lit(&image, frame.at([0.5, 0.0]).x.round() as usize).len() as f64;
         assert!((rows - height).abs() < 4.0, "{rows} of {height}");

@@ -1,10 +1,10 @@
 //! The fidelity badge, always visible: what the picture shows, what is missing, and whether more will arrive.
 
-import { texts } from "../texts/texts.ts";
-import { isFinished, type Component, type State } from "../app/state.ts";
-import { isEnlarged, type PixelSize } from "../draw/picture.ts";
-import type { Fidelity } from "../session/messages.ts";
-import { el, setAttributes, setText } from "./dom.ts";
+import { texts } from "../../texts/texts.ts";
+import { isFinished, type Component, type State } from "../../app/state.ts";
+import { isEnlarged, type PixelSize } from "../../draw/picture.ts";
+import type { Fidelity } from "../../session/messages.ts";
+import { el, setAttributes, setText } from "../dom.ts";
 
 const words = texts.fidelity;
 const ORIGINS: Readonly<Record<string, string>> = words.origins;

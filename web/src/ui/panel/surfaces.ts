@@ -1,12 +1,12 @@
 //! Isosurfaces: a slider over the histogram and a row for each, with value, color and opacity.
 
-import type { Actions, Component, State } from "../app/state.ts";
-import { isContinuous } from "../dataset/dataset.ts";
-import { formatNumber } from "../dataset/labels.ts";
-import { MAX_SURFACES, type ColorBy, type Surface, type Transfer, type Vec3 } from "../view/schema.ts";
-import { nextIsovalue } from "../transfer/isovalue.ts";
-import { el, iconButton, textButton } from "./dom.ts";
-import { isoPlot } from "./surfaces/iso-plot.ts";
+import type { Actions, Component, State } from "../../app/state.ts";
+import { isContinuous } from "../../dataset/dataset.ts";
+import { formatNumber } from "../../dataset/labels.ts";
+import { MAX_SURFACES, type ColorBy, type Surface, type Transfer, type Vec3 } from "../../view/schema.ts";
+import { nextIsovalue } from "../../transfer/isovalue.ts";
+import { el, iconButton, textButton } from "../dom.ts";
+import { isoPlot } from "../surfaces/iso-plot.ts";
 
 /** Colors of new surfaces, as those of `corridor render --iso`. */
 const COLORS: readonly Vec3[] = [

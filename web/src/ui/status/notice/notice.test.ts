@@ -2,14 +2,14 @@
 
 import { describe, expect, it } from "vitest";
 
-import { INITIAL_STATE, type State } from "../../app/state.ts";
-import { parseDataset, type ArrayInfo } from "../../dataset/dataset.ts";
-import { DATASET } from "../../dataset/sample.ts";
-import { statsKey } from "../../dataset/stats.ts";
-import { parseJson } from "../../json.ts";
-import type { FrameInfo } from "../../session/messages.ts";
-import { texts } from "../../texts/texts.ts";
-import type { View } from "../../view/schema.ts";
+import { INITIAL_STATE, type State } from "../../../app/state.ts";
+import { parseDataset, type ArrayInfo } from "../../../dataset/dataset.ts";
+import { DATASET } from "../../../dataset/sample.ts";
+import { statsKey } from "../../../dataset/stats.ts";
+import { parseJson } from "../../../json.ts";
+import type { FrameInfo } from "../../../session/messages.ts";
+import { texts } from "../../../texts/texts.ts";
+import type { View } from "../../../view/schema.ts";
 import { noticeFor } from "./state.ts";
 
 const words = texts.notices;

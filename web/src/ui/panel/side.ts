@@ -1,19 +1,19 @@
 //! Panel at the right: transfer function, colors, rendering mode, surfaces, slices, clipping, resolution, servers.
 
-import { texts } from "../texts/texts.ts";
-import type { Actions, Component, State } from "../app/state.ts";
-import { clipControl } from "./places/clip.ts";
-import { el, iconButton } from "./dom.ts";
-import type { HandleSettings } from "./handles/settings.ts";
-import { layerList } from "./layers/list.ts";
+import { texts } from "../../texts/texts.ts";
+import type { Actions, Component, State } from "../../app/state.ts";
+import { clipControl } from "../places/clip.ts";
+import { el, iconButton } from "../dom.ts";
+import type { HandleSettings } from "../handles/settings.ts";
+import { layerList } from "../layers/list.ts";
 import { levelControl } from "./level.ts";
 import { serverList } from "./servers.ts";
-import { sliceControl } from "./places/slices.ts";
+import { sliceControl } from "../places/slices.ts";
 import { surfaceControl } from "./surfaces.ts";
 import { volumeControl } from "./volume.ts";
-import { arrowControl } from "./vectors/control.ts";
-import { colormapPicker } from "./transfer/colormap-picker.ts";
-import { transferEditor } from "./transfer/editor.ts";
+import { arrowControl } from "../vectors/control.ts";
+import { colormapPicker } from "../transfer/colormap-picker.ts";
+import { transferEditor } from "../transfer/editor.ts";
 
 export function sidePanel(actions: Actions, handles: HandleSettings): Component {
   const components = [

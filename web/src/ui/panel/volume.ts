@@ -1,10 +1,10 @@
 //! Controls of the volume itself: rendering mode, meaning of the values, switches and sliders of view fields, stereo.
 
-import type { Actions, Component, State } from "../app/state.ts";
-import { isContinuous, type SelectableMeaning } from "../dataset/dataset.ts";
-import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type FieldControl, type Mode } from "../view/schema.ts";
+import type { Actions, Component, State } from "../../app/state.ts";
+import { isContinuous, type SelectableMeaning } from "../../dataset/dataset.ts";
+import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type FieldControl, type Mode } from "../../view/schema.ts";
 import { fieldControls } from "./controls.ts";
-import { checkbox, el, setOptions } from "./dom.ts";
+import { checkbox, el, setOptions } from "../dom.ts";
 
 const LABELS: Readonly<Record<Mode, string>> = {
   composite: "Composite (transfer function)",

@@ -1,10 +1,10 @@
 //! Message over the picture: why there is no picture or no update, with an action that helps.
 
-import type { Actions, Component, State } from "../../app/state.ts";
-import { isOneLayer } from "../../dataset/dataset.ts";
-import { texts } from "../../texts/texts.ts";
-import { applyPreset, OPAQUE, PRESETS } from "../../transfer/edit.ts";
-import { el, setText, textButton } from "../dom.ts";
+import type { Actions, Component, State } from "../../../app/state.ts";
+import { isOneLayer } from "../../../dataset/dataset.ts";
+import { texts } from "../../../texts/texts.ts";
+import { applyPreset, OPAQUE, PRESETS } from "../../../transfer/edit.ts";
+import { el, setText, textButton } from "../../dom.ts";
 import { noticeFor, type NoticeAction } from "./state.ts";
 
 const words = texts.notices;

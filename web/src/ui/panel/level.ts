@@ -1,10 +1,10 @@
 //! Resolution: chosen by the viewer, or forced to one level.
 
-import { texts } from "../texts/texts.ts";
-import type { Actions, Component, State } from "../app/state.ts";
-import { isDrawn, type ArrayInfo, type Level } from "../dataset/dataset.ts";
-import { formatShape } from "../dataset/labels.ts";
-import { el, setOptions, setText } from "./dom.ts";
+import { texts } from "../../texts/texts.ts";
+import type { Actions, Component, State } from "../../app/state.ts";
+import { isDrawn, type ArrayInfo, type Level } from "../../dataset/dataset.ts";
+import { formatShape } from "../../dataset/labels.ts";
+import { el, setOptions, setText } from "../dom.ts";
 
 const AUTOMATIC = "auto";
 

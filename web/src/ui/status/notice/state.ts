@@ -1,11 +1,11 @@
 //! Choice of the notice over the picture: in every state without a picture of data it says why, and what helps. Pure.
 
-import { statsShown, type State } from "../../app/state.ts";
-import { isDrawable, spaceShape } from "../../dataset/dataset.ts";
-import { formatNumber } from "../../dataset/labels.ts";
-import { texts } from "../../texts/texts.ts";
-import { isAnythingVisible } from "../../transfer/edit.ts";
-import { SPACE_AXES, type Slice } from "../../view/schema.ts";
+import { statsShown, type State } from "../../../app/state.ts";
+import { isDrawable, spaceShape } from "../../../dataset/dataset.ts";
+import { formatNumber } from "../../../dataset/labels.ts";
+import { texts } from "../../../texts/texts.ts";
+import { isAnythingVisible } from "../../../transfer/edit.ts";
+import { SPACE_AXES, type Slice } from "../../../view/schema.ts";
 
 export type NoticeAction = "retry" | "token" | "opacity" | "clip" | "camera" | "volume" | "open";
 

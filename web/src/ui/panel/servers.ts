@@ -1,10 +1,10 @@
 //! List of the servers that the picture is read from, if there are several: bytes received, or unavailable.
 
-import { texts } from "../texts/texts.ts";
-import type { Component, State } from "../app/state.ts";
-import { formatBytes } from "../dataset/labels.ts";
-import type { Server } from "../session/servers.ts";
-import { el, setText } from "./dom.ts";
+import { texts } from "../../texts/texts.ts";
+import type { Component, State } from "../../app/state.ts";
+import { formatBytes } from "../../dataset/labels.ts";
+import type { Server } from "../../session/servers.ts";
+import { el, setText } from "../dom.ts";
 
 export function serverList(): Component {
   const summary = el("span", { class: "tf-readout" });

@@ -1,9 +1,9 @@
 //! Controls of fields of the view that are made from the generated list: boxes to tick and sliders.
 
-import type { Actions, State } from "../app/state.ts";
-import { isShadedByDefault } from "../dataset/dataset.ts";
-import { CONTROLS, type FieldControl } from "../view/schema.ts";
-import { checkbox, el } from "./dom.ts";
+import type { Actions, State } from "../../app/state.ts";
+import { isShadedByDefault } from "../../dataset/dataset.ts";
+import { CONTROLS, type FieldControl } from "../../view/schema.ts";
+import { checkbox, el } from "../dom.ts";
 
 /** A control and the field that it sets. */
 export interface Control {

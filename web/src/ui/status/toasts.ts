@@ -1,8 +1,8 @@
 //! Short messages that disappear after some seconds.
 
-import { texts } from "../texts/texts.ts";
-import type { Actions, Component, State } from "../app/state.ts";
-import { el, iconButton, textButton } from "./dom.ts";
+import { texts } from "../../texts/texts.ts";
+import type { Actions, Component, State } from "../../app/state.ts";
+import { el, iconButton, textButton } from "../dom.ts";
 
 export function toasts(actions: Actions): Component {
   const element = el("div", { class: "toasts", role: "log", "aria-live": "polite" });

@@ -1,11 +1,11 @@
 //! Header at the top left: the data set, and a menu of its arrays.
 
-import { texts } from "../texts/texts.ts";
-import type { Actions, Component, State } from "../app/state.ts";
-import { isDrawable, type ArrayInfo } from "../dataset/dataset.ts";
-import { formatElements, formatShape, formatUnits } from "../dataset/labels.ts";
-import { el, setOptions, setText } from "./dom.ts";
-import { avatars } from "./together/avatars.ts";
+import { texts } from "../../texts/texts.ts";
+import type { Actions, Component, State } from "../../app/state.ts";
+import { isDrawable, type ArrayInfo } from "../../dataset/dataset.ts";
+import { formatElements, formatShape, formatUnits } from "../../dataset/labels.ts";
+import { el, setOptions, setText } from "../dom.ts";
+import { avatars } from "../together/avatars.ts";
 
 /** Maximum number of notes of an array that are shown; the tooltip has all of them. */
 const MAX_NOTES = 2;
