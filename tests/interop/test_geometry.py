@@ -128,7 +128,7 @@ def test_our_own_isosurfaces_are_read_and_drawn_where_they_were(home, ending):
     assert done.returncode == 0, done.stderr
     assert described(home, surface)["triangles"] > 1_000
     pictures = []
-    for layer in (["--iso", "600,#c8c8c8"], ["--slice", "z=0", "--layer", f"{surface},color=#c8c8c8"]):
+    for layer in (["--iso", "600:#c8c8c8"], ["--slice", "z=0", "--layer", f"{surface},color=#c8c8c8"]):
         out = home / "out.png"
         done = corridor(home, "render", str(SAMPLE), *layer, "--size", SIZE, "-o", str(out), "--json")
         assert done.returncode == 0, done.stderr

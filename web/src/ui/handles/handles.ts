@@ -1,6 +1,7 @@
 //! Handles over the three-dimensional picture: slices and ends of the clip box are dragged along an axis, oblique planes along their
 //! normal and turned. Each is a slider for keyboards and screen readers, too.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, State } from "../../app/state.ts";
 import type { Size } from "../../camera/camera.ts";
 import { PLANE_COLORS } from "../../panes/crosshair-layer.ts";
@@ -47,7 +48,7 @@ interface Drawn {
 }
 
 export class Handles {
-  readonly element = svg("svg", { class: "handles", "aria-label": "Handles of slices and of the clip box" });
+  readonly element = svg("svg", { class: "handles", "aria-label": texts.handles.handlesOfSlicesAnd });
   readonly #page: HandlesPage;
   readonly #outline = svg("path", { class: "handle-outline" });
   readonly #box = svg("path", { class: "handle-box" });

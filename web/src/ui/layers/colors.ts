@@ -1,5 +1,6 @@
 //! Colors of one layer: color map and the editor of the view's transfer function, for that of the layer.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { findArray } from "../../dataset/dataset.ts";
 import type { Layer } from "../../view/schema.ts";
@@ -30,7 +31,7 @@ export function layerColors(
   const editor: Component = transferEditor(own);
   // The page has one element with this id: that of the view's own editor.
   editor.element.querySelector("#values-note")?.removeAttribute("id");
-  const map = el("select", { "aria-label": "Color map of the layer" });
+  const map = el("select", { "aria-label": texts.layers.colorMapOfThe });
   map.addEventListener("change", () => {
     own.edit((now) => ({ ...now, map: map.value, reversed: false }));
   });
@@ -38,7 +39,7 @@ export function layerColors(
   const parts = el(
     "div",
     {},
-    el("label", {}, "Color map", el("span", { class: "select" }, map)),
+    el("label", {}, texts.layers.colorMap, el("span", { class: "select" }, map)),
     editor.element,
   );
   const element = el("div", { class: "layer-colors" }, hint, parts);

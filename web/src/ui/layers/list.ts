@@ -1,5 +1,6 @@
 //! List of layers: arrays and geometry over the array, the topmost first.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { findArray, type ArrayInfo } from "../../dataset/dataset.ts";
 import { MAX_LAYERS, type Layer } from "../../view/schema.ts";
@@ -18,13 +19,13 @@ export function layerList(actions: Actions): Component {
   const change = (next: Layers, isMoving = false) => {
     actions.change({ layers: next }, isMoving);
   };
-  const add = el("select", { "aria-label": "Add a layer" });
+  const add = el("select", { "aria-label": texts.layers.addALayer });
   add.addEventListener("change", () => {
     const array = state?.dataset ? findArray(state.dataset, add.value) : null;
     add.value = NONE;
     if (array) change(addArray(layers(), array));
   });
-  const list = el("ol", { class: "layers", "aria-label": "Layers, the topmost first" });
+  const list = el("ol", { class: "layers", "aria-label": texts.layers.layersTheTopmostFirst });
   const colors = layerColors(actions, (fields, isMoving) => {
     change(setLayer(layers(), chosen, fields), isMoving);
   });
@@ -61,7 +62,12 @@ export function layerList(actions: Actions): Component {
   const element = el(
     "section",
     { class: "group" },
-    el("div", { class: "group-head" }, el("h2", {}, "Layers"), el("span", { class: "select" }, add)),
+    el(
+      "div",
+      { class: "group-head" },
+      el("h2", {}, texts.layers.layers),
+      el("span", { class: "select" }, add),
+    ),
     list,
   );
   let shown: ArrayInfo | null = null;
@@ -77,13 +83,16 @@ export function layerList(actions: Actions): Component {
     const isFull = view.layers.length >= MAX_LAYERS;
     add.disabled = isFull || fitting.length === 0;
     add.title = isFull
-      ? `At most ${MAX_LAYERS} layers`
+      ? texts.layers.atMostLayers(MAX_LAYERS)
       : fitting.length === 0
-        ? "No other array lies in the same space"
-        : "Draw another array over this one";
+        ? texts.layers.noOtherArrayLies
+        : texts.layers.drawAnotherArrayOver;
     setOptions(
       add,
-      [{ value: NONE, label: "Add" }, ...fitting.map(({ name }) => ({ value: name, label: name }))],
+      [
+        { value: NONE, label: texts.layers.add },
+        ...fitting.map(({ name }) => ({ value: name, label: name })),
+      ],
       NONE,
     );
     element.hidden = fitting.length === 0 && view.layers.length === 0;

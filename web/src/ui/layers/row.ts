@@ -1,5 +1,6 @@
 //! One row of the list of layers: eye, name, opacity, order, removal.
 
+import { texts } from "../../texts/texts.ts";
 import { LAYER_FACES, LAYER_LABELS, type Layer } from "../../view/schema.ts";
 import { el, iconButton, setIcon, setOptions, setText } from "../dom.ts";
 import { isVisible, layerTitle, opacityOf } from "./edit.ts";
@@ -30,7 +31,7 @@ const FACE_STYLES: Readonly<Record<string, string>> = {
 };
 
 export function layerRow(actions: RowActions): Row {
-  const eye = iconButton("eye", "Hide", "", () => {
+  const eye = iconButton("eye", texts.layers.hide, "", () => {
     actions.set({ visible: eye.getAttribute("aria-pressed") !== "true" });
   });
   const name = el("button", { type: "button", class: "layer-name" });
@@ -53,13 +54,13 @@ export function layerRow(actions: RowActions): Row {
     actions.set({ color: [part(1), part(3), part(5)] }, true);
   });
   color.addEventListener("change", actions.rest);
-  const up = iconButton("up", "Move up", "", () => {
+  const up = iconButton("up", texts.layers.moveUp, "", () => {
     actions.move(1);
   });
-  const down = iconButton("down", "Move down", "", () => {
+  const down = iconButton("down", texts.layers.moveDown, "", () => {
     actions.move(-1);
   });
-  const remove = iconButton("close", "Remove", "", actions.remove);
+  const remove = iconButton("close", texts.layers.remove, "", actions.remove);
   const styleBox = el("span", { class: "select" }, style);
   const element = el(
     "li",
@@ -73,7 +74,7 @@ export function layerRow(actions: RowActions): Row {
     isGeometry = layer.geometry !== undefined;
     setText(name, title);
     name.setAttribute("aria-expanded", String(isChosen));
-    name.title = `Colors of ${title}`;
+    name.title = texts.layers.colorsOf(title);
     named(eye, isShown ? `Hide ${title}` : `Show ${title}`);
     eye.setAttribute("aria-pressed", String(isShown));
     setIcon(eye, isShown ? "eye" : "hidden");
@@ -82,15 +83,15 @@ export function layerRow(actions: RowActions): Row {
     named(remove, `Remove ${title}`);
     up.disabled = isLast;
     down.disabled = isFirst;
-    opacity.setAttribute("aria-label", `Opacity of ${title}`);
+    opacity.setAttribute("aria-label", texts.layers.opacityOf(title));
     const percent = `${Math.round(100 * opacityOf(layer))} %`;
     opacity.setAttribute("aria-valuetext", percent);
-    opacity.title = `Opacity ${percent}`;
+    opacity.title = texts.layers.opacity(percent);
     if (document.activeElement !== opacity) opacity.value = String(opacityOf(layer));
     element.classList.toggle("is-hidden", !isShown);
     styleBox.hidden = !isGeometry && !isLabels;
     color.hidden = !isGeometry;
-    style.setAttribute("aria-label", isGeometry ? `Faces of ${title}` : `Labels of ${title}`);
+    style.setAttribute("aria-label", isGeometry ? texts.layers.facesOf(title) : texts.layers.labelsOf(title));
     const styles = isGeometry ? FACE_STYLES : LABEL_STYLES;
     const chosen = isGeometry ? (layer.drawn ?? "solid") : (layer.labels ?? "filled");
     setOptions(
@@ -98,7 +99,7 @@ export function layerRow(actions: RowActions): Row {
       Object.entries(styles).map(([value, label]) => ({ value, label })),
       chosen,
     );
-    color.setAttribute("aria-label", `Color of ${title}`);
+    color.setAttribute("aria-label", texts.layers.colorOf(title));
     if (layer.color && document.activeElement !== color)
       color.value = `#${layer.color.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
   };

@@ -1,5 +1,6 @@
 //! Isosurfaces: a slider over the histogram and a row for each, with value, color and opacity.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { isContinuous } from "../../dataset/dataset.ts";
 import { formatNumber } from "../../dataset/labels.ts";
@@ -29,7 +30,7 @@ export function surfaceControl(actions: Actions): Component {
     const next = surfaces.map((surface, i) => (i === index ? { ...surface, value } : surface));
     change(next, true);
   }, actions.rest);
-  const add = textButton("Add", () => {
+  const add = textButton(texts.surfacesPanel.add, () => {
     const color = COLORS[surfaces.length % COLORS.length] ?? [255, 255, 255];
     const values = surfaces.map(({ value }) => value);
     change([...surfaces, { value: transfer ? nextIsovalue(transfer, values) : 0, color, opacity: 1 }]);
@@ -37,7 +38,7 @@ export function surfaceControl(actions: Actions): Component {
   const element = el(
     "section",
     { class: "group" },
-    el("div", { class: "group-head" }, el("h2", {}, "Isosurfaces"), add),
+    el("div", { class: "group-head" }, el("h2", {}, texts.surfacesPanel.isosurfaces), add),
     plot.element,
     rows,
   );
@@ -50,9 +51,9 @@ export function surfaceControl(actions: Actions): Component {
     const isFull = surfaces.length >= MAX_SURFACES;
     add.disabled = hasNone || isFull;
     add.title = hasNone
-      ? "Labels and colors are not interpolated between voxels"
+      ? texts.surfacesPanel.labelsAndColorsAre
       : isFull
-        ? `At most ${MAX_SURFACES} isosurfaces`
+        ? texts.surfacesPanel.atMostIsosurfaces(MAX_SURFACES)
         : "";
     while (rows.children.length > surfaces.length) rows.lastElementChild?.remove();
     surfaces.forEach((surface, index) => {
@@ -80,12 +81,12 @@ function row(
   remove: () => void,
 ): HTMLElement {
   const name = `surface ${index + 1}`;
-  const color = el("input", { type: "color", "aria-label": `Color of ${name}` });
+  const color = el("input", { type: "color", "aria-label": texts.surfacesPanel.colorOf(name) });
   const value = el("input", {
     type: "text",
     inputmode: "decimal",
     class: "number",
-    "aria-label": `Value of ${name}`,
+    "aria-label": texts.surfacesPanel.valueOf(name),
     spellcheck: "false",
   });
   const opacity = el("input", {
@@ -93,7 +94,7 @@ function row(
     min: "0",
     max: "1",
     step: "0.01",
-    "aria-label": `Opacity of ${name}`,
+    "aria-label": texts.surfacesPanel.opacityOf(name),
   });
   color.addEventListener("input", () => {
     set({ color: fromHex(color.value) }, true);
@@ -114,7 +115,7 @@ function row(
     color,
     value,
     opacity,
-    iconButton("close", `Remove ${name}`, "", remove),
+    iconButton("close", texts.surfacesPanel.remove(name), "", remove),
   );
 }
 
@@ -127,7 +128,7 @@ function showRow(row: Element, surface: Surface, by: ColorBy | null): void {
   show(color, toHex(surface.color));
   if (color) {
     color.disabled = by !== null;
-    color.title = by ? `Colored by ${by.array}` : "";
+    color.title = by ? texts.surfacesPanel.coloredBy(by.array) : "";
   }
   show(value, formatNumber(surface.value));
   show(opacity, String(surface.opacity));

@@ -1,5 +1,6 @@
 //! Controls of the volume itself: rendering mode, meaning of the values, switches and sliders of view fields, stereo.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { isContinuous, type SelectableMeaning } from "../../dataset/dataset.ts";
 import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type FieldControl, type Mode } from "../../view/schema.ts";
@@ -13,11 +14,11 @@ const LABELS: Readonly<Record<Mode, string>> = {
   surfaces: "None (surfaces and slices only)",
 };
 const MEANINGS: readonly { readonly value: SelectableMeaning; readonly label: string }[] = [
-  { value: "intensity", label: "Values are intensities" },
-  { value: "labels", label: "Values are labels" },
+  { value: "intensity", label: texts.volumePanel.valuesAreIntensities },
+  { value: "labels", label: texts.volumePanel.valuesAreLabels },
 ];
 /** Choice that restores the meaning of the file, which the menu then shows. */
-const AS_IN_FILE = { value: "file", label: "As in the file" };
+const AS_IN_FILE = { value: "file", label: texts.volumePanel.asInTheFile };
 const ORDER: readonly Mode[] = ["composite", "maximum", "minimum", "surfaces"];
 
 /** Controls that mean nothing in some states. */
@@ -27,12 +28,12 @@ const IS_IDLE: Partial<Record<FieldControl["field"], (state: State) => boolean>>
 };
 
 export function volumeControl(actions: Actions): Component {
-  const select = el("select", { "aria-label": "Rendering mode", id: "mode" });
+  const select = el("select", { "aria-label": texts.volumePanel.renderingMode, id: "mode" });
   select.addEventListener("change", () => {
     const mode = MODES.find((name) => name === select.value);
     if (mode) actions.change(EXTREME_MODES.includes(mode) ? { mode, color_by: null } : { mode });
   });
-  const meaning = el("select", { "aria-label": "Meaning of the values", id: "meaning" });
+  const meaning = el("select", { "aria-label": texts.volumePanel.meaningOfTheValues, id: "meaning" });
   let shown: SelectableMeaning = "intensity";
   meaning.addEventListener("change", () => {
     const chosen = MEANINGS.find(({ value }) => value === meaning.value);
@@ -40,17 +41,16 @@ export function volumeControl(actions: Actions): Component {
     if (!chosen) meaning.value = shown;
   });
   const meaningChooser = el("label", { class: "select" }, meaning);
-  meaningChooser.title =
-    "Intensities are interpolated between voxels; labels are not, and each has a color of its own. Applies to all arrays of the file and to all participants";
+  meaningChooser.title = texts.volumePanel.intensitiesAreInterpolatedBetween;
   const controls = fieldControls(actions);
-  const pair = checkbox("Stereo pair", (isOn) => {
+  const pair = checkbox(texts.volumePanel.stereoPair, (isOn) => {
     actions.change({ stereo: isOn ? DEFAULT_PARALLAX : null });
   });
-  pair.element.title = "Two pictures side by side, the left eye's on the left; perspective projection only";
+  pair.element.title = texts.volumePanel.twoPicturesSideBy;
   const element = el(
     "section",
     { class: "group" },
-    el("h2", {}, "Volume"),
+    el("h2", {}, texts.volumePanel.volume),
     el("label", { class: "select" }, select),
     meaningChooser,
     ...controls.map((control) => control.element),

@@ -1,6 +1,7 @@
 //! The clipping box: a range along each axis of world space along which the volume has more than one voxel, by slider and by
 //! coordinate, and whether the box and the slices have handles in the picture.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import type { Typed } from "../../dataset/position.ts";
 import { isThick } from "../../dataset/world.ts";
@@ -43,24 +44,24 @@ export function clipControl(actions: Actions, settings: HandleSettings): Compone
         actions.change({ clip: clipped(clip, axis, range) });
       });
     const [from, to] = [field(0), field(1)];
-    const element = el("div", { class: "clip-places" }, from.element, "to", to.element);
+    const element = el("div", { class: "clip-places" }, from.element, texts.places.to, to.element);
     return { from, to, element };
   });
-  const whole = textButton("Whole volume", () => {
+  const whole = textButton(texts.places.wholeVolume, () => {
     actions.change({ clip: null });
   });
-  const handles = checkbox("Handles in the picture", (isOn) => {
+  const handles = checkbox(texts.places.handlesInThePicture, (isOn) => {
     settings.isOn = isOn;
   });
-  handles.element.title = "Slices, oblique planes and the clip box can be dragged in the picture";
-  const box = checkbox("Clip box", (isOn) => {
+  handles.element.title = texts.places.slicesObliquePlanesAnd;
+  const box = checkbox(texts.places.clipBox, (isOn) => {
     settings.hasBox = isOn;
   });
-  box.element.title = "Show the faces of the clip box, to drag them, also around the whole volume";
+  box.element.title = texts.places.showTheFacesOf;
   const element = el(
     "section",
     { class: "group" },
-    el("div", { class: "group-head" }, el("h2", {}, "Clipping"), whole),
+    el("div", { class: "group-head" }, el("h2", {}, texts.places.clipping), whole),
     ...sliders.flatMap((slider, axis) => [slider.element, ...(fields[axis] ? [fields[axis].element] : [])]),
     el("div", { class: "clip-handles" }, handles.element, box.element),
   );

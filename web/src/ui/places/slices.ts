@@ -1,5 +1,6 @@
 //! Slices: for each axis of the volume with more than one voxel a checkbox, a slider, and fields for index and coordinate.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { spaceShape } from "../../dataset/dataset.ts";
 import { fileIndex, placeAxis, placeText, typedVoxel, voxelOfFileIndex } from "../../layout/place.ts";
@@ -24,11 +25,11 @@ export function sliceControl(actions: Actions, settings: HandleSettings): Compon
   };
   const rows = SPACE_AXES.map((axis) => row(axis, () => slices, change, actions.rest));
   const oblique = obliqueRow(actions);
-  const cut = checkbox("Cut the volume away in front", (isOn) => {
+  const cut = checkbox(texts.places.cutTheVolumeAway, (isOn) => {
     settings.cuts = isOn;
   });
   const elements = [...rows.map((r) => r.element), oblique.element, cut.element];
-  const element = el("section", { class: "group" }, el("h2", {}, "Slices"), ...elements);
+  const element = el("section", { class: "group" }, el("h2", {}, texts.places.slices), ...elements);
   const update = (state: State) => {
     const { view, array } = state;
     oblique.update(state);
@@ -38,9 +39,7 @@ export function sliceControl(actions: Actions, settings: HandleSettings): Compon
     const isPossible = array !== null && canCut(array);
     if (input) input.disabled = !isPossible;
     cut.element.hidden = !slices.some((slice) => slice.hidden !== true);
-    cut.element.title = isPossible
-      ? "The clip box ends just before each slice, on the side of the camera. Oblique slices, and two slices across one axis, are not cut free"
-      : "The axes of this array are turned against those of the clip box";
+    cut.element.title = isPossible ? texts.places.theClipBoxEnds : texts.places.theAxesOfThis;
     cut.set(settings.cuts);
   };
   return { element, update };
@@ -60,12 +59,12 @@ function row(
     const others = now().filter((slice) => slice.axis !== axis || slice.normal !== undefined);
     change(isOn ? [...others, { axis, at: middle }] : others, false);
   });
-  tick.element.querySelector("input")?.setAttribute("aria-label", `Slice across ${axis}`);
+  tick.element.querySelector("input")?.setAttribute("aria-label", texts.places.sliceAcross(axis));
   const slider = el("input", {
     type: "range",
     min: 0,
     step: 1,
-    "aria-label": `Position of the slice across ${axis}`,
+    "aria-label": texts.places.positionOfTheSlice(axis),
   });
   slider.addEventListener("input", () => {
     change(moved(now(), axis, Number(slider.value)), true);
@@ -123,7 +122,7 @@ function row(
     coordinate.element.hidden = place === null;
     slider.setAttribute(
       "aria-valuetext",
-      `${file.index} of 0 to ${file.size - 1}${text === "" ? "" : `, ${text}`}`,
+      texts.places.of0To(file.index, file.size - 1, text === "" ? "" : `, ${text}`),
     );
   };
   return { element, update };

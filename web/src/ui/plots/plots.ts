@@ -1,6 +1,7 @@
 //! Plots of an array with one long axis, in place of the picture: exact values from the node, one chart for each unit, other variables
 //! along the same axis to tick.
 
+import { texts } from "../../texts/texts.ts";
 import type { Calls } from "../../app/calls.ts";
 import { copyText } from "../../app/clipboard.ts";
 import { fileNameFor, saveFile } from "../../app/save.ts";
@@ -36,23 +37,22 @@ export interface PlotsPage {
 }
 
 export function plots(page: PlotsPage): Component {
-  const list = el("div", { class: "plot-list", role: "group", "aria-label": "Variables" });
+  const list = el("div", { class: "plot-list", role: "group", "aria-label": texts.plots.variables });
   const charts = el("div", { class: "plot-charts" });
   const place = el("output", { class: "plot-place" });
   const failure = el("p", { class: "plot-failure", role: "status", hidden: true });
-  const csv = textButton("Copy CSV", () => {
+  const csv = textButton(texts.plots.copyCsv, () => {
     void copyText(columnsCsv(shownColumns())).then((isCopied) => {
-      csv.textContent = isCopied ? "Copied" : "Copying is not allowed here";
-      setTimeout(() => (csv.textContent = "Copy CSV"), 2000);
+      csv.textContent = isCopied ? texts.plots.copied : texts.plots.copyingIsNotAllowed;
+      setTimeout(() => (csv.textContent = texts.plots.copyCsv), 2000);
     });
   });
-  const save = textButton("Save CSV", () => {
+  const save = textButton(texts.plots.saveCsv, () => {
     const name = fileNameFor(page.state()).replace(/\.png$/, ".csv");
     saveFile(new Blob([columnsCsv(shownColumns())], { type: "text/csv" }), name);
   });
-  csv.title = save.title =
-    "The values of the plot: each one, or where several share a column of pixels the least and the largest; zoom in for each";
-  const whole = textButton("Whole axis", () => {
+  csv.title = save.title = texts.plots.theValuesOfThe;
+  const whole = textButton(texts.plots.wholeAxis, () => {
     show(null);
   });
   const head = el(
@@ -64,7 +64,7 @@ export function plots(page: PlotsPage): Component {
   );
   const element = el(
     "section",
-    { class: "plots", "aria-label": "Plot", hidden: true },
+    { class: "plots", "aria-label": texts.plots.plot, hidden: true },
     head,
     failure,
     charts,

@@ -1,6 +1,7 @@
 //! The dialog for saving: a picture of any size, a film, or the view as text. The node makes pictures and films; the dialog
 //! may be closed meanwhile.
 
+import { texts } from "../../texts/texts.ts";
 import type { Viewer } from "../../app/viewer.ts";
 import { fileNameFor, saveFile } from "../../app/save.ts";
 import type { Component, State } from "../../app/state.ts";
@@ -39,8 +40,8 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
     refresh();
   });
   const text = textForm((isCopied, label) => {
-    if (isCopied) host.tell("info", `${label}: copied`);
-    else host.tell("warning", "The browser does not allow copying here; select the text and copy it");
+    if (isCopied) host.tell("info", texts.save.copied(label));
+    else host.tell("warning", texts.save.theBrowserDoesNot);
   });
   const panels: Readonly<Record<Tab, HTMLElement>> = {
     picture: picture.element,
@@ -68,7 +69,11 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
     panel.setAttribute("aria-labelledby", button.id);
     return button;
   });
-  const list = el("div", { class: "save-tabs", role: "tablist", "aria-label": "What to save" }, ...tabs);
+  const list = el(
+    "div",
+    { class: "save-tabs", role: "tablist", "aria-label": texts.save.whatToSave },
+    ...tabs,
+  );
   list.addEventListener("keydown", (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (by === undefined) return;
@@ -78,34 +83,34 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
     event.preventDefault();
   });
   const problem = el("p", { class: "save-problem", role: "alert" });
-  const bar = el("progress", { max: 1, "aria-label": "Progress" });
+  const bar = el("progress", { max: 1, "aria-label": texts.save.progress });
   const status = el("span", { role: "status" });
-  const stop = textButton("Cancel", () => {
+  const stop = textButton(texts.save.cancel, () => {
     cancel?.();
     ended();
-    host.tell("info", "Saving was cancelled");
+    host.tell("info", texts.save.savingWasCancelled);
   });
   const progress = el("div", { class: "save-progress" }, bar, el("div", {}, status, stop));
   progress.hidden = true;
   const start = textButton(
-    "Save",
+    texts.save.save,
     () => {
       save();
     },
     "button",
   );
-  const asShown = textButton("Save what is shown now", () => {
+  const asShown = textButton(texts.save.saveWhatIsShown, () => {
     dialog.close();
     host.screenshot();
   });
   const actions = el("div", { class: "save-actions" }, asShown, start);
-  const close = iconButton("close", "Close", "Esc", () => {
+  const close = iconButton("close", texts.save.close, "Esc", () => {
     dialog.close();
   });
   const dialog = el(
     "dialog",
     { class: "panel help save", "aria-labelledby": "save-title" },
-    el("div", { class: "help-head" }, el("h2", { id: "save-title" }, "Save"), close),
+    el("div", { class: "help-head" }, el("h2", { id: "save-title" }, texts.save.save), close),
     list,
     ...TABS.map((name) => panels[name]),
     problem,
@@ -136,12 +141,11 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
     const isReady =
       tab === "picture" ? picture.wish(host.state) !== null : film.parameters(host.state) !== null;
     start.disabled = cancel !== null || !isReady || connection.kind !== "open";
-    start.title =
-      connection.kind === "open" ? "" : "There is no connection; the picture shown now can be saved";
-    if (tab === "text") text.show(texts, host.token !== "");
+    start.title = connection.kind === "open" ? "" : texts.save.thereIsNoConnection;
+    if (tab === "text") text.show(codes, host.token !== "");
   }
 
-  function texts(withToken: boolean): { link: string; command: string; python: string } {
+  function codes(withToken: boolean): { link: string; command: string; python: string } {
     const { state } = host;
     const wish = picture.wish(state);
     const address = dataAddress(window.location.host, state.dataset?.name ?? "");
@@ -172,7 +176,7 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
   function run(name: "still" | "film", parameters: JsonObject, type: string, file: string): void {
     progress.hidden = false;
     bar.removeAttribute("value");
-    setText(status, "Beginning");
+    setText(status, texts.save.beginning);
     // If the call is refused at once, `ended` is called before this function returns.
     cancel = () => undefined;
     const stopSaving = startSaving(host.calls, name, parameters, type, {
@@ -184,7 +188,7 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
       saved: (blob, said) => {
         saveFile(blob, file);
         ended();
-        host.tell("info", `Saved \`${file}\`: ${said}`);
+        host.tell("info", texts.save.saved(file, said));
         dialog.close();
       },
       failed: (reason) => {

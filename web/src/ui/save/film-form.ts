@@ -1,5 +1,6 @@
 //! Form for a film: of time, of a turn, or of the bookmarks.
 
+import { texts } from "../../texts/texts.ts";
 import type { State } from "../../app/state.ts";
 import type { Size } from "../../camera/camera.ts";
 import { timeSteps } from "../../dataset/dataset.ts";
@@ -32,7 +33,10 @@ export function filmForm(changed: () => void): FilmForm {
   });
   const first = numberInput("First time step", 0, 0, 1);
   const last = numberInput("Last time step", 0, 0, 1);
-  const steps = field("Time steps", el("span", { class: "save-size" }, first, el("span", {}, "to"), last));
+  const steps = field(
+    "Time steps",
+    el("span", { class: "save-size" }, first, el("span", {}, texts.save.to), last),
+  );
   const degrees = numberInput("Degrees", -3600, 3600, "any");
   degrees.value = "360";
   const turn = field("Degrees", degrees);
@@ -44,12 +48,12 @@ export function filmForm(changed: () => void): FilmForm {
   const size = choice("Size", changed);
   const format = choice("Format", changed);
   format.setOptions([
-    { value: "mp4", label: "MP4, H.264: plays everywhere" },
-    { value: "av1", label: "MP4, AV1: smaller, slower to make" },
-    { value: "webm", label: "WebM, AV1" },
+    { value: "mp4", label: texts.save.mp4H264Plays },
+    { value: "av1", label: texts.save.mp4Av1SmallerSlower },
+    { value: "webm", label: texts.save.webmAv1 },
   ]);
   let hasMarks = true;
-  const marks = checkbox("Axes, scale bar, colors and time", (isOn) => {
+  const marks = checkbox(texts.save.axesScaleBarColors, (isOn) => {
     hasMarks = isOn;
   });
   marks.set(hasMarks);
@@ -87,7 +91,7 @@ export function filmForm(changed: () => void): FilmForm {
   const tellLength = () => {
     const [number, perSecond] = [pictureCount(), numberOf(rate)];
     const isKnown = number !== null && perSecond !== null;
-    setText(length, isKnown ? `${(number / perSecond).toFixed(1)} s, ${number.toString()} pictures` : "");
+    setText(length, isKnown ? texts.save.sPictures((number / perSecond).toFixed(1), number.toString()) : "");
   };
 
   return {
@@ -96,9 +100,9 @@ export function filmForm(changed: () => void): FilmForm {
       const stepCount = array ? timeSteps(array) : 0;
       const stops = journeyOf(together.content.bookmarks).length;
       of.setOptions([
-        { value: "time", label: "Time", isDisabled: stepCount < 2 },
-        { value: "path", label: `Bookmarks (${stops.toString()})`, isDisabled: stops < 2 },
-        { value: "turn", label: "A turn of the camera" },
+        { value: "time", label: texts.save.time, isDisabled: stepCount < 2 },
+        { value: "path", label: texts.save.bookmarks(stops.toString()), isDisabled: stops < 2 },
+        { value: "turn", label: texts.save.aTurnOfThe },
       ]);
       for (const input of [first, last]) input.max = String(Math.max(0, stepCount - 1));
       if (last.value === "" || numberOf(last) === null) {

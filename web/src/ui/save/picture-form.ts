@@ -1,5 +1,6 @@
 //! Form for a picture of any size.
 
+import { texts } from "../../texts/texts.ts";
 import type { State } from "../../app/state.ts";
 import type { Size } from "../../camera/camera.ts";
 import type { JsonObject } from "../../json.ts";
@@ -61,7 +62,7 @@ export function pictureForm(changed: () => void): PictureForm {
   const background = choice("Background", changed);
   background.setOptions(BACKGROUNDS.map(([value, label]) => ({ value, label })));
   let hasMarks = true;
-  const marks = checkbox("Axes, scale bar, colors and time", (isOn) => {
+  const marks = checkbox(texts.save.axesScaleBarColors, (isOn) => {
     hasMarks = isOn;
     changed();
   });
@@ -95,7 +96,7 @@ export function pictureForm(changed: () => void): PictureForm {
     height.value = String(size.height);
   };
   const fillSizes = () => {
-    const own = { value: "own", label: "Other" };
+    const own = { value: "own", label: texts.save.other };
     sizes.setOptions([...pictureSizes(shownSize()).map(({ id, label }) => ({ value: id, label })), own]);
     applySize();
   };
@@ -107,7 +108,7 @@ export function pictureForm(changed: () => void): PictureForm {
       screen = state.screen;
       which.element.hidden = panes.length < 2;
       which.setOptions([
-        { value: "all", label: `All ${panes.length.toString()}` },
+        { value: "all", label: texts.save.all(panes.length.toString()) },
         ...panes.map(({ name }, number) => ({ value: String(number), label: name })),
       ]);
       fillSizes();

@@ -1,5 +1,6 @@
 //! Sizes of saved pictures and films, and the places of several pictures in one. Pure.
 
+import { texts } from "../../texts/texts.ts";
 import type { Size } from "../../camera/camera.ts";
 
 /** Largest side of a picture, pixels. */
@@ -46,7 +47,7 @@ export function filmSizes(screen: Size): readonly SizeChoice[] {
   ];
   const shown = filmSize(screen);
   return [
-    { id: "screen", label: `As on the screen: ${sizeText(shown)}`, size: shown },
+    { id: "screen", label: texts.save.asOnTheScreen(sizeText(shown)), size: shown },
     ...usual.map((size) => ({ id: sizeText(size), label: sizeText(size), size })),
   ];
 }

@@ -1,5 +1,6 @@
 //! The view as text to copy: a link, a command, Python.
 
+import { texts } from "../../texts/texts.ts";
 import { copyText } from "../../app/clipboard.ts";
 import { checkbox, el, textButton } from "../dom.ts";
 
@@ -36,12 +37,12 @@ export function textForm(tell: (isCopied: boolean, label: string) => void): Text
     area.addEventListener("focus", () => {
       area.select();
     });
-    const copy = textButton("Copy", () => {
+    const copy = textButton(texts.save.copy, () => {
       void copyText(area.value).then((isCopied) => {
         tell(isCopied, label);
       });
     });
-    copy.setAttribute("aria-label", `Copy: ${label}`);
+    copy.setAttribute("aria-label", texts.save.copy2(label));
     const head = el("div", { class: "save-text-head" }, el("span", {}, label), copy);
     return { name, area, element: el("div", { class: "save-text" }, head, area) };
   });
@@ -49,7 +50,7 @@ export function textForm(tell: (isCopied: boolean, label: string) => void): Text
     const texts = make?.(withToken);
     if (texts) for (const { name, area } of rows) area.value = texts[name];
   };
-  const token = checkbox("With the access token: everybody who has the text can view the data", (isOn) => {
+  const token = checkbox(texts.save.withTheAccessToken, (isOn) => {
     withToken = isOn;
     fill();
   });

@@ -1,6 +1,7 @@
 //! Histogram with a slider for each isosurface. While one is dragged, one change is in flight at a time, so that the
 //! surface follows the pointer.
 
+import { texts } from "../../texts/texts.ts";
 import { shownHistogram } from "../../app/distribution.ts";
 import type { Component, State } from "../../app/state.ts";
 import { formatNumber } from "../../dataset/labels.ts";
@@ -29,7 +30,12 @@ export function isoPlot(set: (index: number, value: number) => void, rest: () =>
   const handles = svg("g");
   const element = svg(
     "svg",
-    { class: "iso-plot", height: HEIGHT + 12, role: "group", "aria-label": "Values of the isosurfaces" },
+    {
+      class: "iso-plot",
+      height: HEIGHT + 12,
+      role: "group",
+      "aria-label": texts.surfacesPanel.valuesOfTheIsosurfaces,
+    },
     bars,
     floor,
     handles,
@@ -107,7 +113,7 @@ export function isoPlot(set: (index: number, value: number) => void, rest: () =>
       setAttributes(handle, {
         transform: `translate(${x(value).toFixed(1)} 0)`,
         "data-index": index,
-        "aria-label": `Value of surface ${index + 1}`,
+        "aria-label": texts.surfacesPanel.valueOfSurface(index + 1),
         "aria-valuemin": domain.low,
         "aria-valuemax": domain.high,
         "aria-valuenow": value,

@@ -1,5 +1,6 @@
 //! Sliders at the bottom: time, which can be played, and every other axis that is not spatial, such as ensemble members or levels.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import type { ArrayInfo, Axis, Dataset } from "../../dataset/dataset.ts";
 import { freeAxes } from "../../dataset/dataset.ts";
@@ -15,7 +16,7 @@ interface Row {
 }
 
 export function axesBar(actions: Actions): Component {
-  const element = el("section", { class: "panel axes", "aria-label": "Time and other axes" });
+  const element = el("section", { class: "panel axes", "aria-label": texts.time.timeAndOtherAxes });
   let key = "";
   let rows: readonly Row[] = [];
   const update = (state: State) => {
@@ -71,13 +72,12 @@ function row(actions: Actions, dataset: Dataset, array: ArrayInfo, axis: Axis, s
     show(to, false);
   });
   const place = el("span", { class: "axis-place" });
-  const play = isTime ? iconButton("play", "Play", "Space", actions.togglePlay) : null;
+  const play = isTime ? iconButton("play", texts.time.play, "Space", actions.togglePlay) : null;
   play?.classList.add("play");
   const units = isTime || axis.units === "" ? "" : ` (${formatUnits(axis.units)})`;
   const name = el("span", { class: "axis-name", title: `${axis.name}${units}` }, axis.name);
   const complete = el("span", { class: "axis-complete", "aria-hidden": "true" });
-  complete.title =
-    "Steps that were complete when they were shown. The server reports what the present picture lacks, not which other steps it holds";
+  complete.title = texts.time.stepsThatWereComplete;
   const settings = isTime ? playbackControls(actions) : null;
   const element = el(
     "div",
@@ -98,7 +98,7 @@ function row(actions: Actions, dataset: Dataset, array: ArrayInfo, axis: Axis, s
     const label = position === "" ? `${axis.name} ${index}` : position;
     jump.show(index);
     setText(place, `${index + 1} / ${size}`);
-    slider.setAttribute("aria-valuetext", `${label}, ${index + 1} of ${size}`);
+    slider.setAttribute("aria-valuetext", texts.time.of(label, index + 1, size));
     settings?.update(state);
     if (isTime && state.completeSteps !== drawn) {
       drawn = state.completeSteps;
@@ -107,7 +107,7 @@ function row(actions: Actions, dataset: Dataset, array: ArrayInfo, axis: Axis, s
     if (play) {
       const does = state.isPlaying ? "Pause" : "Play";
       play.setAttribute("aria-label", does);
-      play.title = `${does} (Space)`;
+      play.title = texts.time.space(does);
       setIcon(play, state.isPlaying ? "pause" : "play");
     }
   };

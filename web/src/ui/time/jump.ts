@@ -1,6 +1,7 @@
 //! Field with the position on an axis, in which another one can be typed: a date of the axis's calendar, a coordinate, the name of a
 //! channel, or the number of a step as `#12`.
 
+import { texts } from "../../texts/texts.ts";
 import type { Axis } from "../../dataset/dataset.ts";
 import { positionLabel } from "../../dataset/labels.ts";
 import { nearestIndex, type Typed } from "../../dataset/position.ts";
@@ -26,7 +27,7 @@ export function jumpField(
   const input = el("input", {
     type: "text",
     class: "jump",
-    "aria-label": `Position on ${axis.name}`,
+    "aria-label": texts.time.positionOn(axis.name),
     title,
     spellcheck: "false",
     autocomplete: "off",

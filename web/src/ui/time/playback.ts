@@ -1,5 +1,6 @@
 //! How time is played: steps per second, and what follows the last step.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, State } from "../../app/state.ts";
 import { RATES, REPEATS, type Repeat } from "../../session/playback.ts";
 import { el, setOptions } from "../dom.ts";
@@ -11,16 +12,16 @@ export function playbackControls(actions: Actions): {
   update(state: State): void;
 } {
   const rate = el("select", {
-    "aria-label": "Steps per second",
-    title: "Steps per second; a step that is not on the screen yet is waited for",
+    "aria-label": texts.time.stepsPerSecond,
+    title: texts.time.stepsPerSecondA,
     id: "playback-rate",
   });
   rate.addEventListener("change", () => {
     actions.setPlayback({ rate: Number(rate.value) });
   });
   const repeat = el("select", {
-    "aria-label": "After the last step",
-    title: "What follows the last step",
+    "aria-label": texts.time.afterTheLastStep,
+    title: texts.time.whatFollowsTheLast,
     id: "playback-repeat",
   });
   repeat.addEventListener("change", () => {

@@ -132,18 +132,18 @@ function row(actions: TogetherActions) {
 function removeButton(run: () => void) {
   let name = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const element = textButton("Remove", () => {
+  const element = textButton(texts.people.remove, () => {
     const isConfirmed = timer !== undefined;
     clearTimeout(timer);
     timer = isConfirmed ? undefined : setTimeout(reset, CONFIRM_MILLIS);
     show();
     if (isConfirmed) run();
   });
-  element.title = "Press twice. The link of a guest is then replaced.";
+  element.title = texts.people.pressTwiceTheLink;
   const show = () => {
-    setText(element, timer === undefined ? "Remove" : "Really?");
+    setText(element, timer === undefined ? texts.people.remove : texts.people.really);
     const action = timer === undefined ? "Remove" : "Press again to remove";
-    element.setAttribute("aria-label", `${action} ${name} from the session`);
+    element.setAttribute("aria-label", texts.people.fromTheSession(action, name));
   };
   const reset = () => {
     timer = undefined;

@@ -1,5 +1,6 @@
 //! Choice of the array that determines the colors: the view's own, or another one with its color bar and range.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { canColor, findArray, freeAxes, type ArrayInfo } from "../../dataset/dataset.ts";
 import { formatUnits } from "../../dataset/labels.ts";
@@ -21,7 +22,7 @@ export function colorBy(actions: Actions): Component {
     const array = select.value;
     actions.change({ color_by: array === OWN ? null : { array, at: {}, range: null, map: null } });
   });
-  const automatic = textButton("Automatic", () => {
+  const automatic = textButton(texts.transferPanel.automatic, () => {
     setRange(null);
   });
   const range = rangeInputs((low, high) => {
@@ -32,7 +33,7 @@ export function colorBy(actions: Actions): Component {
   const element = el(
     "div",
     { class: "color-by" },
-    el("label", {}, "Color by", el("span", { class: "select" }, select)),
+    el("label", {}, texts.transferPanel.colorBy, el("span", { class: "select" }, select)),
     source,
     bar,
     range.element,
@@ -51,9 +52,13 @@ export function colorBy(actions: Actions): Component {
     const options = listed.map(({ name, units }) => ({ value: name, label: withUnits(name, units) }));
     // An array that no longer exists can still be deselected.
     if (by && !colors) options.push({ value: by.array, label: by.array });
-    setOptions(select, [{ value: OWN, label: "Own values" }, ...options], colors?.name ?? by?.array ?? OWN);
+    setOptions(
+      select,
+      [{ value: OWN, label: texts.transferPanel.ownValues }, ...options],
+      colors?.name ?? by?.array ?? OWN,
+    );
     select.disabled = EXTREME_MODES.includes(view.mode);
-    select.title = select.disabled ? "Maximum and minimum values along rays have their own colors" : "";
+    select.title = select.disabled ? texts.transferPanel.maximumAndMinimumValues : "";
     element.hidden = options.length === 0;
     for (const part of [source, bar, range.element]) part.hidden = by === null;
     if (!by) return;

@@ -1,5 +1,6 @@
 //! Colors: the array that determines them, and the color map, chosen from swatches.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { findArray } from "../../dataset/dataset.ts";
 import { cssGradient, findColormap, mapDirection } from "../../transfer/colormap.ts";
@@ -13,7 +14,7 @@ const OWN_COLORS = "rgb";
 const CATEGORICAL: readonly string[] = ["labels", OWN_COLORS];
 
 export function colormapPicker(actions: Actions): Component {
-  const grid = el("div", { class: "maps", role: "radiogroup", "aria-label": "Color map" });
+  const grid = el("div", { class: "maps", role: "radiogroup", "aria-label": texts.transferPanel.colorMap });
   const other = colorBy(actions);
   let key = "";
   let by: ColorBy | null = null;
@@ -24,13 +25,13 @@ export function colormapPicker(actions: Actions): Component {
     else actions.edit((now) => ({ ...now, map: base, reversed }));
   };
   let chosenMap = "";
-  const reverse = checkbox("Reversed", (isOn) => {
+  const reverse = checkbox(texts.transferPanel.reversed, (isOn) => {
     set(chosenMap, isOn);
   });
   const element = el(
     "section",
     { class: "group" },
-    el("h2", {}, "Colors"),
+    el("h2", {}, texts.transferPanel.colors),
     other.element,
     grid,
     reverse.element,

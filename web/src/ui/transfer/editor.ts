@@ -1,5 +1,6 @@
 //! The transfer-function editor: plot, selected point, range as numbers, presets.
 
+import { texts } from "../../texts/texts.ts";
 import { isClipped, shownHistogram } from "../../app/distribution.ts";
 import {
   fullRange,
@@ -92,13 +93,13 @@ export function transferEditor(actions: Actions): Component {
         : { ...now, range: [low, high] },
     );
   };
-  const full = textButton("Full range", () => {
+  const full = textButton(texts.transferPanel.fullRange, () => {
     const all = state && fullRange(state);
     if (all) setRange(...all);
   });
   const range = rangeInputs(setRange, full);
   let hasLogCounts = true;
-  const logCounts = checkbox("Logarithmic counts", (isOn) => {
+  const logCounts = checkbox(texts.transferPanel.logarithmicCounts, (isOn) => {
     hasLogCounts = isOn;
     draw();
   });
@@ -117,7 +118,7 @@ export function transferEditor(actions: Actions): Component {
   const element = el(
     "section",
     { class: "group" },
-    el("div", { class: "group-head" }, el("h2", {}, "Opacity"), readout),
+    el("div", { class: "group-head" }, el("h2", {}, texts.transferPanel.opacity), readout),
     plot.element,
     range.element,
     tools.element,
@@ -142,7 +143,7 @@ export function transferEditor(actions: Actions): Component {
     range.update(now.range);
     range.element.hidden = !isColored;
     full.disabled = fullRange(state) === null;
-    full.title = full.disabled ? "The range of the values is not known, or all are equal" : "";
+    full.title = full.disabled ? texts.transferPanel.theRangeOfThe : "";
     setText(source, sourceOf(state));
     setText(unusual, valuesNote(state));
     unusual.hidden = unusual.textContent === "";

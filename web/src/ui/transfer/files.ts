@@ -1,5 +1,6 @@
 //! Buttons that save the transfer function to a JSON file and load it from one.
 
+import { texts } from "../../texts/texts.ts";
 import { saveFile } from "../../app/save.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { fileName, fromFile, MAX_FILE_BYTES, toFile } from "../../transfer/file.ts";
@@ -12,13 +13,13 @@ export function transferFiles(actions: Actions): Component {
     setText(problem, text);
     problem.hidden = text === "";
   };
-  const save = textButton("Save", () => {
+  const save = textButton(texts.transferPanel.save, () => {
     const transfer = state?.view.transfer;
     if (!transfer) return;
     const name = fileName(state?.array?.name ?? "");
     saveFile(new Blob([toFile(transfer)], { type: "application/json" }), name);
   });
-  save.title = "Save the transfer function as a JSON file, which `corridor render --tf` takes too";
+  save.title = texts.transferPanel.saveTheTransferFunction;
   const input = el("input", { type: "file", accept: ".json,application/json", hidden: true });
   input.addEventListener("change", () => {
     const file = input.files?.[0];
@@ -42,10 +43,10 @@ export function transferFiles(actions: Actions): Component {
       },
     );
   });
-  const load = textButton("Load", () => {
+  const load = textButton(texts.transferPanel.load, () => {
     input.click();
   });
-  load.title = "Load a transfer function from a JSON file";
+  load.title = texts.transferPanel.loadATransferFunction;
   const element = el(
     "div",
     { class: "tf-files" },

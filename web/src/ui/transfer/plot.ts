@@ -1,6 +1,7 @@
 //! The plot of the transfer-function editor: histogram, opacity curve, points, color bar with handles.
 //! It draws, and reports what the user does to a point or handle; `editor.ts` changes the transfer function.
 
+import { texts } from "../../texts/texts.ts";
 import { cssColor, type Colormap } from "../../transfer/colormap.ts";
 import {
   alphaAt,
@@ -92,7 +93,12 @@ export class Plot {
     for (let i = 0; i < STOPS; i++) this.#gradient.append(svg("stop", { offset: i / (STOPS - 1) }));
     this.element = svg(
       "svg",
-      { class: "tf-plot", height: WHOLE_HEIGHT, role: "group", "aria-label": "Opacity curve over values" },
+      {
+        class: "tf-plot",
+        height: WHOLE_HEIGHT,
+        role: "group",
+        "aria-label": texts.transferPanel.opacityCurveOverValues,
+      },
       svg("defs", {}, this.#gradient),
       this.#bars,
       this.#fill,
@@ -222,7 +228,7 @@ export class Plot {
       setAttributes(point, {
         transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`,
         "data-index": i,
-        "aria-label": `Opacity point ${i + 1} of ${places.length}`,
+        "aria-label": texts.transferPanel.opacityPointOf(i + 1, places.length),
         "aria-valuenow": alpha,
         "aria-valuetext": text,
         class: i === input.selected ? "tf-point selected" : "tf-point",

@@ -1,5 +1,6 @@
 //! Opacity points as numbers: a row for each, with value, opacity in percent and a button that removes it.
 
+import { texts } from "../../texts/texts.ts";
 import type { Actions } from "../../app/state.ts";
 import { formatNumber } from "../../dataset/labels.ts";
 import { addBeside, removePoint, setPoint } from "../../transfer/edit.ts";
@@ -14,7 +15,7 @@ export interface PointTable {
 export function pointTable(actions: Actions, select: (index: number) => void): PointTable {
   const rows = el("div", { class: "tf-points" });
   let shown: Transfer | null = null;
-  const add = textButton("Add point", () => {
+  const add = textButton(texts.transferPanel.addPoint, () => {
     const last = (shown?.opacity.length ?? 1) - 1;
     actions.edit((now) => {
       const added = addBeside(now, Math.min(last, now.opacity.length - 1));
@@ -22,7 +23,13 @@ export function pointTable(actions: Actions, select: (index: number) => void): P
       return added.transfer;
     });
   });
-  const element = el("details", { class: "tf-table" }, el("summary", {}, "Points as numbers"), rows, add);
+  const element = el(
+    "details",
+    { class: "tf-table" },
+    el("summary", {}, texts.transferPanel.pointsAsNumbers),
+    rows,
+    add,
+  );
   const update = (transfer: Transfer, selected: number) => {
     shown = transfer;
     while (rows.children.length > transfer.opacity.length) rows.lastElementChild?.remove();
@@ -67,7 +74,7 @@ export function pointTable(actions: Actions, select: (index: number) => void): P
         select(index);
       });
     }
-    const remove = iconButton("close", `Remove ${name}`, "", () => {
+    const remove = iconButton("close", texts.transferPanel.remove(name), "", () => {
       select(-1);
       actions.edit((now) => removePoint(now, index));
     });

@@ -1,5 +1,6 @@
 //! Presets: shapes of the opacity curve over the present range, and whole transfer functions by kind of data.
 
+import { texts } from "../../texts/texts.ts";
 import { dataKind, shownQuantiles } from "../../app/distribution.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { isOneLayer, spaceShape } from "../../dataset/dataset.ts";
@@ -23,7 +24,7 @@ export function presetMenu(actions: Actions): Component {
     button.title = preset.hint;
     return button;
   });
-  const select = el("select", { "aria-label": "Preset by kind of data" });
+  const select = el("select", { "aria-label": texts.transferPanel.presetByKindOf });
   select.addEventListener("change", () => {
     const preset = DATA_PRESETS.find(({ name }) => name === select.value);
     select.value = NONE;
@@ -32,7 +33,11 @@ export function presetMenu(actions: Actions): Component {
     const side = state.array ? Math.max(...spaceShape(state.array)) : 1;
     actions.edit((now) => applyDataPreset(now, preset, pairs, side));
   });
-  const shapeRow = el("div", { class: "presets", role: "group", "aria-label": "Presets" }, ...shapes);
+  const shapeRow = el(
+    "div",
+    { class: "presets", role: "group", "aria-label": texts.transferPanel.presets },
+    ...shapes,
+  );
   const element = el("div", { class: "preset-menu" }, shapeRow, el("span", { class: "select" }, select));
   const update = (next: State) => {
     state = next;
@@ -43,9 +48,9 @@ export function presetMenu(actions: Actions): Component {
     const kind = dataKind(next);
     const options = presetsFor(kind).map(({ name, label, kinds }) => ({
       value: name,
-      label: kinds.includes(kind) ? `${label} (suits these data)` : label,
+      label: kinds.includes(kind) ? texts.transferPanel.suitsTheseData(label) : label,
     }));
-    setOptions(select, [{ value: NONE, label: "Preset by kind of data…" }, ...options], NONE);
+    setOptions(select, [{ value: NONE, label: texts.transferPanel.presetByKindOf2 }, ...options], NONE);
   };
   return { element, update };
 }

@@ -1,6 +1,7 @@
 //! Buttons below the range: percentiles of the values shown, symmetric about zero, reset, and whether the range follows
 //! the time step.
 
+import { texts } from "../../texts/texts.ts";
 import { outsideNote, shownQuantiles } from "../../app/distribution.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { timeSteps } from "../../dataset/dataset.ts";
@@ -36,7 +37,7 @@ export function rangeTools(actions: Actions): Component {
       choose((pairs) => rangeBetween(pairs, shares)),
       "chip-button",
     );
-    button.title = `From the value above ${100 * shares[0]} % of the values to that above ${100 * shares[1]} %`;
+    button.title = texts.transferPanel.fromTheValueAbove(100 * shares[0], 100 * shares[1]);
     return button;
   });
   const symmetric = textButton(
@@ -44,13 +45,13 @@ export function rangeTools(actions: Actions): Component {
     choose((pairs) => symmetricRange(pairs)),
     "chip-button",
   );
-  symmetric.title = "Symmetric about zero";
-  const reset = textButton("Reset", () => {
+  symmetric.title = texts.transferPanel.symmetricAboutZero;
+  const reset = textButton(texts.transferPanel.reset, () => {
     // The node fills in a transfer function that suits the values.
     actions.change({ transfer: null });
   });
-  reset.title = "Colors and opacity as at first, chosen to suit the values";
-  const follow = checkbox("Range follows the time step", (isOn) => {
+  reset.title = texts.transferPanel.colorsAndOpacityAs;
+  const follow = checkbox(texts.transferPanel.rangeFollowsTheTime, (isOn) => {
     follows = isOn;
     followed = "";
     if (state) update(state);
@@ -61,7 +62,7 @@ export function rangeTools(actions: Actions): Component {
     { class: "range-tools" },
     el(
       "div",
-      { class: "presets", role: "group", "aria-label": "Range of the colors" },
+      { class: "presets", role: "group", "aria-label": texts.transferPanel.rangeOfTheColors },
       ...buttons,
       symmetric,
       reset,

@@ -1,5 +1,6 @@
 //! Choice of the scale of the values: linear, logarithmic or symmetric logarithmic.
 
+import { texts } from "../../texts/texts.ts";
 import { leastPositive } from "../../app/distribution.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { rescaled } from "../../transfer/value-scale.ts";
@@ -24,7 +25,7 @@ export function scaleSelect(actions: Actions): Component {
   const element = el(
     "div",
     { class: "tf-scale" },
-    el("label", {}, "Scale", el("span", { class: "select" }, select)),
+    el("label", {}, texts.transferPanel.scale, el("span", { class: "select" }, select)),
     hint,
   );
   const update = (next: State) => {
@@ -40,12 +41,7 @@ export function scaleSelect(actions: Actions): Component {
       isDisabled: value === "log" && !hasPositive,
     }));
     setOptions(select, options, transfer.scale ?? "linear");
-    setText(
-      hint,
-      transfer.scale === "log"
-        ? "Values of 0 and less have no logarithm: they are transparent, and have the lowest color in projections and slices."
-        : "",
-    );
+    setText(hint, transfer.scale === "log" ? texts.transferPanel.valuesOf0And : "");
     hint.hidden = hint.textContent === "";
   };
   return { element, update };
