@@ -25,7 +25,7 @@ export const SYMLOG_SHARE = 0.001;
 export const DATA_PRESETS: readonly DataPreset[] = [
   {
     name: "ct",
-    label: texts.transferPanel.ctSkinAndBone,
+    label: "CT: skin and bone",
     help: "Computed tomography in Hounsfield units: bone within translucent skin.",
     kinds: ["ct"],
     map: "ct-bone",
@@ -34,7 +34,7 @@ export const DATA_PRESETS: readonly DataPreset[] = [
   },
   {
     name: "ct-bone",
-    label: texts.transferPanel.ctBone,
+    label: "CT: bone",
     help: "Computed tomography in Hounsfield units: bone alone.",
     kinds: ["ct"],
     map: "ct-bone",
@@ -43,7 +43,7 @@ export const DATA_PRESETS: readonly DataPreset[] = [
   },
   {
     name: "ct-soft-tissue",
-    label: texts.transferPanel.ctSoftTissue,
+    label: "CT: soft tissue",
     help: "Computed tomography in Hounsfield units: fat, muscle and organs.",
     kinds: ["ct"],
     map: "ct-soft",
@@ -52,7 +52,7 @@ export const DATA_PRESETS: readonly DataPreset[] = [
   },
   {
     name: "ct-lung",
-    label: texts.transferPanel.ctLung,
+    label: "CT: lung",
     help: "Computed tomography in Hounsfield units: lung and airways.",
     kinds: ["ct"],
     map: "ct-lung",
@@ -61,7 +61,7 @@ export const DATA_PRESETS: readonly DataPreset[] = [
   },
   {
     name: "mr",
-    label: texts.transferPanel.mr,
+    label: "MR",
     help: "Magnetic resonance and other scans without units: gray above the background.",
     kinds: ["mr"],
     map: "gray",
@@ -70,7 +70,7 @@ export const DATA_PRESETS: readonly DataPreset[] = [
   },
   {
     name: "microscopy",
-    label: texts.transferPanel.microscopy,
+    label: "Microscopy",
     help: "Microscope images: dark values are transparent; from the first percentile to the 99.8th.",
     kinds: ["microscopy"],
     map: "gray",
@@ -79,7 +79,7 @@ export const DATA_PRESETS: readonly DataPreset[] = [
   },
   {
     name: "segmentation",
-    label: texts.transferPanel.segmentation,
+    label: "Segmentation",
     help: "Labels: a color for each whole number, 0 is transparent.",
     kinds: ["labels"],
     map: "labels",
@@ -88,7 +88,7 @@ export const DATA_PRESETS: readonly DataPreset[] = [
   },
   {
     name: "simulation",
-    label: texts.transferPanel.simulation,
+    label: "Simulation",
     help: "Fields: the high values emphasized, the low ones faint.",
     kinds: ["field"],
     map: "viridis",
@@ -97,12 +97,11 @@ export const DATA_PRESETS: readonly DataPreset[] = [
   },
   {
     name: "signed",
-    label: texts.transferPanel.signedField,
+    label: "Signed field",
     help: "Fields of both signs: symmetric about zero, which is transparent.",
     kinds: ["signed"],
     map: "coolwarm",
     range: {"kind":"symmetric","share":0.995},
     points: [[0.0,1.5],[0.2,0.4],[0.4,0.0],[0.6,0.0],[0.8,0.4],[1.0,1.5]],
   },
-];import { texts } from "../texts/texts.ts";
-
+];
