@@ -29,7 +29,7 @@ const MAX_WAIT: Duration = Duration::from_secs(86_400 * 365);
 /// Action of the program, as JSON.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
-enum SessionAction {
+enum LinkAction {
     Present,
     EndPresenting,
     HandOver { name: String },
@@ -41,7 +41,7 @@ enum SessionAction {
     AddNote { text: String, place: Option<[f64; 3]> },
 }
 
-impl SessionAction {
+impl LinkAction {
     /// Returns the number of a change of the view, else 0.
     fn apply(self, client: &mut SessionClient) -> Result<u64> {
         let done = match self {
@@ -60,7 +60,7 @@ impl SessionAction {
 }
 
 /// Action on its way to the task, and the way back of its result.
-type WaitingAction = (SessionAction, oneshot::Sender<Result<u64>>);
+type WaitingAction = (LinkAction, oneshot::Sender<Result<u64>>);
 
 /// Newest state of a session.
 struct SessionState {
@@ -257,7 +257,7 @@ impl SessionLink {
     /// # Errors
     /// Those of the action, and the error that ended the session.
     fn send(&self, py: Python<'_>, action: &str) -> PyResult<u64> {
-        let action: SessionAction = serde_json::from_str(action)
+        let action: LinkAction = serde_json::from_str(action)
             .map_err(|e| raise(py, &Error::invalid(format!("expected an action of a session: {e}"))))?;
         let (actions, state) = (self.actions.clone(), Arc::clone(&self.state));
         wait(py, async move {

@@ -21,11 +21,11 @@ use server::port::listen::listen;
 use server::port::{Port, Routers, open_files};
 use server::public_address::{ReverseProxy, ServerNames};
 use server::reverse::WaitingClient;
+use server::rooms::Rooms;
 use server::token::Admission;
 use server::zarr;
 
 use crate::assemble::Context;
-use crate::opening::Opening;
 use crate::relay::Relays;
 
 /// Address to listen on.
@@ -88,6 +88,14 @@ impl ServerOptions {
     }
 }
 
+/// Data sets that people open beside those of the options: their rooms, and the folder of files that they send.
+#[derive(Default)]
+pub(crate) struct FurtherData {
+    pub(crate) rooms: Arc<Rooms>,
+    /// Present if files may be sent.
+    pub(crate) uploads: Option<Arc<Uploads>>,
+}
+
 /// A server that is ready: [`ServerNode::run`] serves.
 pub struct ServerNode {
     /// Address on which the server listens.
@@ -101,8 +109,6 @@ pub struct ServerNode {
     admission: Admission,
     shared: Arc<NodeState>,
     port: Port,
-    /// Held while the server runs.
-    _opening: Option<Arc<Opening>>,
     _record: Option<RunningServerFile>,
 }
 
@@ -138,20 +144,20 @@ pub async fn start(
     shared: Arc<NodeState>,
     registry: OperationRegistry,
 ) -> Result<ServerNode> {
-    start_opening(options, shared, registry, None).await
+    start_with(options, shared, registry, FurtherData::default()).await
 }
 
 /// Listens as [`start`] does, with further data sets that people open.
 ///
 /// # Errors
 /// As [`start`].
-pub(crate) async fn start_opening(
+pub(crate) async fn start_with(
     options: &ServerOptions,
     shared: Arc<NodeState>,
     registry: OperationRegistry,
-    opening: Option<Arc<Opening>>,
+    further: FurtherData,
 ) -> Result<ServerNode> {
-    let mut node = listen_with(options, shared, registry, opening).await?;
+    let mut node = listen_with(options, shared, registry, further).await?;
     let record = RunningServer {
         address: node.address,
         machine: running_servers::machine_name(),
@@ -177,14 +183,14 @@ pub(crate) async fn start_unrecorded(
     shared: Arc<NodeState>,
     registry: OperationRegistry,
 ) -> Result<ServerNode> {
-    listen_with(options, shared, registry, None).await
+    listen_with(options, shared, registry, FurtherData::default()).await
 }
 
 async fn listen_with(
     options: &ServerOptions,
     shared: Arc<NodeState>,
     registry: OperationRegistry,
-    opening: Option<Arc<Opening>>,
+    further: FurtherData,
 ) -> Result<ServerNode> {
     let machine = running_servers::machine_name();
     let directories = &options.context.directories;
@@ -220,8 +226,6 @@ async fn listen_with(
     hosts.extend(identity.names());
     let proxies = options.proxies.clone();
     let is_guarded = options.admission.token().is_some();
-    let uploads = opening.as_ref().and_then(|opening| opening.uploads.clone());
-    let rooms = opening.as_ref().map_or_else(Arc::default, |opening| Arc::clone(&opening.rooms));
     let names = Arc::new(ServerNames { hosts, proxies, port: address.port(), is_guarded });
     Ok(ServerNode {
         address,
@@ -230,10 +234,9 @@ async fn listen_with(
         is_self_signed: matches!(options.identity, IdentityChoice::Own),
         admission: options.admission.clone(),
         shared,
-        port: Port::new(listener, udp, tls, routers(names, &service, uploads), service)
+        port: Port::new(listener, udp, tls, routers(names, &service, further.uploads), service)
             .connecting_to(waiting_clients)
-            .with_rooms(rooms),
-        _opening: opening,
+            .with_rooms(further.rooms),
         _record: None,
     })
 }

@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 use wire::frames::probe::{Probe, ProbeArrival, ProbeDirection, ProbePacket, ProbeResult};
 use wire::ops::{BlockPlace, DescribeParameters, ReadBody, decode_json, encode_json};
 
-use crate::{describe, servers};
+use crate::describe;
+use crate::handlers::servers;
 
 const HEADER: &str = "\
 # Golden vectors of messages between nodes other than those in wire.txt (docs/wire.md). One per line: name, bytes in

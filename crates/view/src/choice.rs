@@ -3,10 +3,10 @@
 use array::{Error, Result, ValueSample};
 use serde_json::{Map, Value};
 
-use crate::field::FieldType;
+use crate::fields::field::FieldType;
 use crate::fields::find_field;
+use crate::fields::validate::check_members;
 use crate::preset::{PRESETS, Preset, find_preset};
-use crate::validate::check_members;
 use crate::{Transfer, ValueScale};
 
 /// Request for a transfer function that is not complete.

@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use array::{ArrayInfo, Attribute, Axis, AxisKind, Dataset, Error, GRIDS_ATTRIBUTE, Meaning, Result};
 
-use crate::view::{sides, thick_sides};
+use crate::sides::{sides, thick_sides};
 
 /// Shortest side of a volume; a shorter one is taken for the columns of a table.
 const LEAST_SIDE: u64 = 5;

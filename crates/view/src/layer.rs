@@ -7,17 +7,17 @@ use array::{ArrayInfo, AxisKind, Dataset, Error, MAX_AXES, Meaning, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::view::{indices, thick_sides};
+use crate::color::hex_color;
+use crate::fields::bounds::{MAX_LAYER_SIZE_PIXELS, MAX_LAYERS, MIN_LAYER_SIZE_PIXELS};
+use crate::sides::thick_sides;
+use crate::view::indices;
 use crate::{Transfer, View};
 
-/// Maximum number of layers of a view: each array layer needs a part of the memory for blocks.
-pub const MAX_LAYERS: usize = 8;
 /// Longest name of a layer, of its array or file, or of a vertex value, bytes.
 const MAX_LAYER_NAME_BYTES: usize = 4096;
-/// Smallest width of points and lines of geometry, pixels.
-pub(crate) const MIN_LAYER_SIZE_PIXELS: f64 = 0.5;
-/// Largest width of points and lines of geometry, pixels: larger ones hide all else.
-pub(crate) const MAX_LAYER_SIZE_PIXELS: f64 = 64.0;
+/// Name for people of the outline of coasts that every node has, and its name as geometry.
+const COASTS: &str = "coasts";
+const COASTS_NAME: &str = "coasts.geojson";
 /// Endings of files that hold geometry, in lower case: a layer written as such a name is geometry.
 const GEOMETRY_ENDINGS: [&str; 16] = [
     "ply",
@@ -188,7 +188,7 @@ impl ViewLayer {
     }
 
     /// Parses a layer as people write it: `NAME[,opacity=0.5][,labels=outlined][,name=TEXT]...`; a name that
-    /// ends as files of geometry do is geometry, any other an array.
+    /// ends as files of geometry do is geometry, as is `coasts`; any other an array.
     ///
     /// # Errors
     /// `Invalid`, telling what is expected.
@@ -208,6 +208,7 @@ impl ViewLayer {
         if rest.is_empty() {
             return Err(bad(text));
         }
+        let rest = if rest == COASTS { COASTS_NAME } else { rest };
         let ending = rest.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
         let is_geometry = ending.is_some_and(|ending| GEOMETRY_ENDINGS.contains(&ending.as_str()));
         members.insert(if is_geometry { "geometry" } else { "array" }.into(), rest.into());
@@ -292,7 +293,7 @@ fn member(name: &str, value: &str) -> Option<Value> {
         "labels" | "drawn" => Some(value.into()),
         "opacity" | "size" => value.parse::<f64>().ok().filter(|v| v.is_finite()).map(Value::from),
         "visible" => value.parse::<bool>().ok().map(Value::from),
-        "color" => crate::written::hex_color(value).map(|color| json!(color)),
+        "color" => hex_color(value).map(|color| json!(color)),
         _ => None,
     }
 }
@@ -392,6 +393,7 @@ mod tests {
                 "seg, opacity=0.5, labels=outlined",
                 json!({"array": "seg", "opacity": 0.5, "labels": "outlined"}),
             ),
+            ("coasts,opacity=0.5", json!({"geometry": "coasts.geojson", "opacity": 0.5})),
             (
                 "Lung.PLY,color=#0a0b0c,size=3",
                 json!({"geometry": "Lung.PLY", "color": [10, 11, 12], "size": 3.0}),

@@ -10,20 +10,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::camera::{Projection, ViewCamera};
-use crate::field::FieldType;
+use crate::color::DEFAULT_BACKGROUND;
 use crate::fields::FIELDS;
+use crate::fields::field::FieldType;
+use crate::fields::validate::{SCHEMA, check_fields, parse_fields};
 use crate::first::first_array;
 use crate::layout::{ViewGrid, ViewLayout};
-use crate::transfer::Looks;
-use crate::validate::{SCHEMA, check_fields, parse_fields};
+use crate::sides::shows_all_layers;
 use crate::{ColorBy, Mode, SpaceAxis, Surface, Transfer, ViewLayer, ViewSlice};
 
 /// Largest view as JSON text, including fields unknown to this version, bytes.
 pub const MAX_VIEW_BYTES: usize = 64 << 10;
 /// Longest name of an array or axis in a view, bytes.
 const MAX_NAME_IN_VIEW_BYTES: usize = 4096;
-/// Background of a view that names none: a dark neutral gray, sRGB.
-pub(crate) const DEFAULT_BACKGROUND: [u8; 3] = [13, 14, 18];
 
 /// Complete description of a picture. With `None` for camera or transfer function the viewer chooses a
 /// default.
@@ -142,33 +141,6 @@ impl Default for View {
             other: Map::new(),
         }
     }
-}
-
-/// Returns how many sides of the volume that an array is drawn as are longer than one voxel: 0 to 3. Spatial
-/// axes are z, y and x, or the last three if an array has none of these. Returns 0 for an array without
-/// elements.
-#[must_use]
-pub fn thick_sides(array: &ArrayInfo) -> usize {
-    if array.shape().contains(&0) {
-        return 0;
-    }
-    sides(array).filter(|&side| side > 1).count()
-}
-
-/// Returns true if the default picture of an array hides none of its layers, because they are few.
-#[must_use]
-pub fn shows_all_layers(array: &ArrayInfo) -> bool {
-    let mut voxels = [1; 3];
-    voxels.iter_mut().zip(sides(array)).for_each(|(voxel, side)| *voxel = side);
-    Looks::of(voxels) != Looks::Volume
-}
-
-/// Returns the sides, in voxels, of the volume that an array is drawn as.
-pub(crate) fn sides(array: &ArrayInfo) -> impl Iterator<Item = u64> {
-    let shape = array.shape();
-    let space: Vec<usize> = array.spatial_axes().into_iter().flatten().collect();
-    let space = if space.is_empty() { (shape.len().saturating_sub(3)..shape.len()).collect() } else { space };
-    space.into_iter().map(|axis| shape[axis])
 }
 
 impl View {

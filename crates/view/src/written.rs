@@ -4,9 +4,9 @@ use array::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::ViewLayer;
-use crate::field::{FieldType, OptionForm, ViewField};
+use crate::color::{BACKGROUNDS, color, hex_color};
+use crate::fields::field::{FieldType, OptionForm, ViewField};
 use crate::fields::find_field;
-use crate::view::DEFAULT_BACKGROUND;
 
 /// Names of the sides from which a camera can look, and the viewing directions in world space: x to the
 /// right, y away, z up.
@@ -21,14 +21,6 @@ const SIDES: [(&str, [f64; 3]); 6] = [
 /// Colors of isosurfaces without one, distinct for most color-blind viewers too.
 const SURFACE_COLORS: [[u8; 3]; 6] =
     [[230, 200, 160], [86, 180, 233], [213, 94, 0], [0, 158, 115], [204, 121, 167], [240, 228, 66]];
-
-/// Backgrounds with names; the first is the default.
-const BACKGROUNDS: [(&str, [u8; 3]); 4] = [
-    ("dark", DEFAULT_BACKGROUND),
-    ("black", [0, 0, 0]),
-    ("light", [240, 241, 244]),
-    ("white", [255, 255, 255]),
-];
 
 /// Returns the viewing direction of a camera on a side of the volume, by the name of the side.
 #[must_use]
@@ -250,20 +242,6 @@ fn surface(text: &str, number: usize) -> Result<Value> {
 pub fn share(text: &str) -> Option<f64> {
     let percent: f64 = text.trim().strip_suffix('%')?.trim().parse().ok()?;
     (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
-}
-
-/// Parses the name of a background, or a color.
-fn color(text: &str) -> Option<[u8; 3]> {
-    let named = BACKGROUNDS.iter().find(|(name, _)| *name == text).map(|&(_, color)| color);
-    named.or_else(|| hex_color(text))
-}
-
-/// Parses a color such as `#c03020`.
-pub(crate) fn hex_color(text: &str) -> Option<[u8; 3]> {
-    let digits =
-        text.strip_prefix('#').filter(|d| d.len() == 6 && d.bytes().all(|b| b.is_ascii_hexdigit()))?;
-    let [_, r, g, b] = u32::from_str_radix(digits, 16).ok()?.to_be_bytes();
-    Some([r, g, b])
 }
 
 /// Parses `AXIS=INDEX` or `AXIS=SHARE%`, such as `z=40`, `y=12.5` or `lat=50%`; the share stays a text.

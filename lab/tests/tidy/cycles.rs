@@ -17,6 +17,7 @@ const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("examples/operations", 1),
     ("examples/operations (program)", 1),
     ("export", 3),
+    ("geometry", 1),
     ("gpu", 1),
     ("lab", 4),
     ("lab/targets", 1),

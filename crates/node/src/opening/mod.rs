@@ -16,7 +16,7 @@ use client::url::{Location, Url};
 use serde::Deserialize;
 use serde_json::json;
 use server::connection::Service;
-use server::http::uploads::Uploads;
+use server::http::uploads::{MAX_UPLOADED_BYTES, Uploads};
 use server::ops::{BeginOutcome, Handler, OperationCall, OperationRegistry};
 use server::peers::check_chain;
 use server::rooms::{OpenRoom, Rooms};
@@ -25,11 +25,10 @@ use stream::DrawDevice;
 use view::View;
 use wire::ops::{self, encode_json};
 
-pub(crate) use places::PlacesHandler;
-
 use crate::memory::MemoryBudget;
-use crate::node::ServerOptions;
-use crate::view::prepare;
+use crate::node::{FurtherData, ServerOptions};
+use crate::opening::places::Roots;
+use crate::viewed::prepare;
 
 /// Part of `--memory` that each room gets in addition to the first data set, as a divisor.
 const ROOM_SHARE: u64 = 8;
@@ -45,9 +44,9 @@ pub(crate) struct Opening {
     /// Options of the first data set.
     options: ServerOptions,
     device: DrawDevice,
-    pub(crate) rooms: Arc<Rooms>,
+    rooms: Arc<Rooms>,
     /// Present if owners may open files.
-    pub(crate) uploads: Option<Arc<Uploads>>,
+    uploads: Option<Arc<Uploads>>,
     /// Locked while a data set is opened.
     one_at_a_time: tokio::sync::Mutex<()>,
 }
@@ -72,12 +71,11 @@ impl Opening {
         }))
     }
 
-    /// Adds the operations to a registry: that of the first data set, or that of a room.
-    pub(crate) fn register(self: &Arc<Self>, registry: &mut OperationRegistry, is_room: bool) {
-        // The path from a page to the first one.
-        let to_first = if is_room { "../../" } else { "" };
-        registry.add(OpenHandler { opening: Arc::downgrade(self), to_first });
-        registry.add(PlacesHandler { opening: Arc::downgrade(self), to_first });
+    /// Adds the operations to the registry of the first data set, which keeps this alive; returns what the port serves.
+    pub(crate) fn register_first(self: Arc<Self>, registry: &mut OperationRegistry) -> FurtherData {
+        let further = FurtherData { rooms: Arc::clone(&self.rooms), uploads: self.uploads.clone() };
+        register(registry, &HeldOpening::First(self), "");
+        further
     }
 
     fn may_open_files(&self) -> bool {
@@ -91,6 +89,18 @@ impl Opening {
             _ => None,
         });
         urls.flatten().map(|url| Url { dataset: String::new(), array: String::new(), ..url }).collect()
+    }
+
+    /// Returns where the lists of a page begin.
+    fn roots<'a>(&'a self, to_first: &'a str) -> Roots<'a> {
+        let runtime = self.options.context.directories.runtime.as_path();
+        Roots {
+            locations: &self.options.locations,
+            to_first,
+            rooms: self.rooms.list(),
+            servers: self.known_servers(),
+            records: self.may_open_files().then_some(runtime),
+        }
     }
 
     /// Checks that an owner may open a location; completes it with the token of a server that the node knows.
@@ -159,7 +169,7 @@ impl Opening {
             // The node is new: its name is not set.
             drop(shared.name.set(name.clone()));
         }
-        self.register(&mut registry, true);
+        register(&mut registry, &HeldOpening::Room(Arc::downgrade(self)), "../../");
         let name = export.describe().await?.name.clone();
         Ok((name, Service::new(options.admission.clone(), registry, shared)))
     }
@@ -204,13 +214,33 @@ fn check_owner(call: &OperationCall) -> Result<()> {
     }
 }
 
-fn upgrade(opening: &Weak<Opening>) -> Result<Arc<Opening>> {
-    opening.upgrade().ok_or_else(|| Error::new(ErrorKind::Unreachable, "the node is about to stop"))
+/// Adds the operations to a registry. `to_first` is the path from its page to the first one.
+fn register(registry: &mut OperationRegistry, opening: &HeldOpening, to_first: &'static str) {
+    registry.add(OpenHandler { opening: opening.clone(), to_first });
+    registry.add(PlacesHandler { opening: opening.clone(), to_first });
+}
+
+/// Access of a handler to the further data sets. Rooms do not keep alive what holds them.
+#[derive(Clone)]
+enum HeldOpening {
+    First(Arc<Opening>),
+    Room(Weak<Opening>),
+}
+
+impl HeldOpening {
+    fn get(&self) -> Result<Arc<Opening>> {
+        match self {
+            Self::First(opening) => Ok(Arc::clone(opening)),
+            Self::Room(opening) => opening
+                .upgrade()
+                .ok_or_else(|| Error::new(ErrorKind::Unreachable, "the node is about to stop")),
+        }
+    }
 }
 
 /// Answers `open`: the path of a page for another location.
 pub(crate) struct OpenHandler {
-    opening: Weak<Opening>,
+    opening: HeldOpening,
     to_first: &'static str,
 }
 
@@ -239,9 +269,60 @@ impl Handler for OpenHandler {
 
     async fn run(&self, request: OpenParameters, call: &OperationCall) -> Result<()> {
         check_owner(call)?;
-        let opening = upgrade(&self.opening)?;
+        let opening = self.opening.get()?;
         let room = opening.open(&request.location, call.node.name.get()).await?;
         let answer = json!({"path": format!("{}{}", self.to_first, room.path), "name": room.name});
         call.operation.item(encode_json(&answer)?, Bytes::new()).await
+    }
+}
+
+/// Answers `places`.
+pub(crate) struct PlacesHandler {
+    opening: HeldOpening,
+    to_first: &'static str,
+}
+
+/// Parameters of `places`: a folder or server; empty for the list of them.
+#[derive(Deserialize)]
+pub(crate) struct PlacesParameters {
+    #[serde(default)]
+    place: String,
+}
+
+impl Handler for PlacesHandler {
+    type Work = PlacesParameters;
+
+    fn name(&self) -> &'static str {
+        ops::PLACES
+    }
+
+    fn only_reads(&self) -> bool {
+        true
+    }
+
+    fn is_forwarded(&self) -> bool {
+        false
+    }
+
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<PlacesParameters>> {
+        let parameters = serde_json::from_slice(&parameters)
+            .map_err(|e| Error::invalid(format!("expected parameters of `places` in JSON: {e}")))?;
+        Ok(BeginOutcome::Work(parameters))
+    }
+
+    async fn run(&self, request: PlacesParameters, call: &OperationCall) -> Result<()> {
+        check_owner(call)?;
+        let opening = self.opening.get()?;
+        let mut list = match request.place.as_str() {
+            "" => places::roots(opening.roots(self.to_first)),
+            place => match opening.allowed(parse(place)?)? {
+                Location::Path(path) => places::folder(path).await?,
+                Location::Remote(url) => places::server(url, &opening.options.context).await?,
+                _ => return Err(only_known(&opening.known_servers())),
+            },
+        };
+        list.may_open_files = opening.may_open_files();
+        list.max_upload_bytes = if list.may_open_files { MAX_UPLOADED_BYTES } else { 0 };
+        call.operation.item(encode_json(&list)?, Bytes::new()).await
     }
 }

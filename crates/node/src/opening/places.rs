@@ -1,20 +1,16 @@
-//! Operation `places`: what can be opened from the page of a viewing node: data sets that are open, folders, and the data sets of servers.
+//! What can be opened from the page of a viewing node: data sets that are open, folders, and the data sets of servers.
 
 use std::path::{Path, PathBuf};
-use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use array::{Error, ErrorKind, Result};
-use bytes::Bytes;
 use client::running_servers;
 use client::url::{Location, Url};
-use serde::{Deserialize, Serialize};
-use server::http::uploads::MAX_UPLOADED_BYTES;
-use server::ops::{BeginOutcome, Handler, OperationCall};
-use wire::ops::{self, encode_json};
+use serde::Serialize;
+use server::rooms::OpenRoom;
+use wire::ops;
 
-use super::{Opening, check_owner, only_known, parse, upgrade};
-use crate::assemble;
+use crate::assemble::{self, Context};
 
 /// Maximum number of entries of a list; more are counted only.
 const MAX_LISTED: usize = 2000;
@@ -24,19 +20,6 @@ const MAX_LOOKED_AT: usize = 20_000;
 const LOOK_TIMEOUT: Duration = Duration::from_secs(4);
 /// Timeout for the list of a server.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(15);
-
-/// Answers `places`.
-pub(crate) struct PlacesHandler {
-    pub(super) opening: Weak<Opening>,
-    pub(super) to_first: &'static str,
-}
-
-/// Parameters of `places`: a folder or server; empty for the list of them.
-#[derive(Deserialize)]
-pub(crate) struct PlacesParameters {
-    #[serde(default)]
-    place: String,
-}
 
 /// Something in a list.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -59,7 +42,7 @@ enum PlaceKind {
 
 /// Answer of `places`.
 #[derive(Debug, Default, Serialize)]
-struct PlaceList {
+pub(super) struct PlaceList {
     place: String,
     /// Folder above it; empty for the list of places.
     parent: String,
@@ -68,64 +51,40 @@ struct PlaceList {
     further: usize,
     /// Number of files that are no data.
     left_out: usize,
-    may_open_files: bool,
-    max_upload_bytes: u64,
+    pub(super) may_open_files: bool,
+    pub(super) max_upload_bytes: u64,
 }
 
-impl Handler for PlacesHandler {
-    type Work = PlacesParameters;
-
-    fn name(&self) -> &'static str {
-        ops::PLACES
-    }
-
-    fn only_reads(&self) -> bool {
-        true
-    }
-
-    fn is_forwarded(&self) -> bool {
-        false
-    }
-
-    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<PlacesParameters>> {
-        let parameters = serde_json::from_slice(&parameters)
-            .map_err(|e| Error::invalid(format!("expected parameters of `places` in JSON: {e}")))?;
-        Ok(BeginOutcome::Work(parameters))
-    }
-
-    async fn run(&self, request: PlacesParameters, call: &OperationCall) -> Result<()> {
-        check_owner(call)?;
-        let opening = upgrade(&self.opening)?;
-        let mut list = match request.place.as_str() {
-            "" => roots(&opening, self.to_first),
-            place => match parse(place)? {
-                Location::Path(path) if opening.may_open_files() => folder(path).await?,
-                Location::Remote(url) => server(&opening, url).await?,
-                _ => return Err(only_known(&opening.known_servers())),
-            },
-        };
-        list.may_open_files = opening.may_open_files();
-        list.max_upload_bytes = if list.may_open_files { MAX_UPLOADED_BYTES } else { 0 };
-        call.operation.item(encode_json(&list)?, Bytes::new()).await
-    }
+/// Where lists begin.
+pub(super) struct Roots<'a> {
+    /// Locations of the first data set.
+    pub(super) locations: &'a [Location],
+    /// Path from the page to that of the first data set; empty on that page.
+    pub(super) to_first: &'a str,
+    pub(super) rooms: Vec<OpenRoom>,
+    /// Servers that the first data set is read from.
+    pub(super) servers: Vec<Url>,
+    /// Folder of the records of running servers; present if files and any servers may be opened.
+    pub(super) records: Option<&'a Path>,
 }
 
 /// Lists where to begin: open data sets, the folder of the first one, the home folder, and servers.
-fn roots(opening: &Opening, to_first: &str) -> PlaceList {
+pub(super) fn roots(roots: Roots<'_>) -> PlaceList {
+    let Roots { locations, to_first, rooms, mut servers, records } = roots;
     let mut entries = vec![ListedPlace {
-        name: opening.options.locations.first().map_or_else(String::new, name_of),
+        name: locations.first().map_or_else(String::new, name_of),
         kind: PlaceKind::Open,
         location: if to_first.is_empty() { "./".into() } else { to_first.to_owned() },
         about: "the first data set of this node".into(),
     }];
-    entries.extend(opening.rooms.list().into_iter().rev().map(|room| ListedPlace {
+    entries.extend(rooms.into_iter().rev().map(|room| ListedPlace {
         name: room.name,
         kind: PlaceKind::Open,
         location: format!("{to_first}{}", room.path),
         about: "open".into(),
     }));
-    if opening.may_open_files() {
-        let folders = opening.options.locations.iter().filter_map(|location| match location {
+    if records.is_some() {
+        let folders = locations.iter().filter_map(|location| match location {
             Location::Path(path) => Some(std::path::absolute(path).ok()?.parent()?.to_owned()),
             _ => None,
         });
@@ -145,11 +104,8 @@ fn roots(opening: &Opening, to_first: &str) -> PlaceList {
             }
         }
     }
-    let mut servers = opening.known_servers();
     let own = servers.len();
-    if opening.may_open_files() {
-        servers.extend(running_servers::others(&opening.options.context.directories.runtime));
-    }
+    servers.extend(records.into_iter().flat_map(running_servers::others));
     for (number, url) in servers.iter().enumerate() {
         let is_known = servers.iter().take(number).any(|other| other.authority() == url.authority());
         if !is_known {
@@ -177,7 +133,11 @@ fn name_of(location: &Location) -> String {
     }
 }
 
-async fn folder(path: PathBuf) -> Result<PlaceList> {
+/// Lists the folders and data sets in a folder.
+///
+/// # Errors
+/// `NotFound` and others of reading it, `Unsupported` for a path that is not UTF-8.
+pub(super) async fn folder(path: PathBuf) -> Result<PlaceList> {
     tokio::task::spawn_blocking(move || list_folder(&path))
         .await
         .map_err(|e| Error::internal(format!("the task that lists a folder ended early: {e}")))?
@@ -230,13 +190,12 @@ fn list_folder(path: &Path) -> Result<PlaceList> {
 }
 
 /// Lists the data sets of a server.
-async fn server(opening: &Opening, url: Url) -> Result<PlaceList> {
-    let Location::Remote(url) = opening.allowed(Location::Remote(url))? else {
-        return Err(Error::internal("a URL became another location"));
-    };
+///
+/// # Errors
+/// `TimedOut`, and those of the connection.
+pub(super) async fn server(url: Url, context: &Context) -> Result<PlaceList> {
     let url = Url { dataset: String::new(), array: String::new(), ..url };
-    let listed =
-        tokio::time::timeout(SERVER_TIMEOUT, assemble::exports(&url, &opening.options.context)).await;
+    let listed = tokio::time::timeout(SERVER_TIMEOUT, assemble::exports(&url, context)).await;
     let silent = || {
         Error::new(ErrorKind::TimedOut, format!("`{}` did not answer; check that it runs", url.authority()))
     };

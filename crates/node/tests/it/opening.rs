@@ -100,7 +100,8 @@ async fn guests_and_people_elsewhere_open_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let guest = Guest { token: Token::chosen("guest").unwrap(), role: GuestRole::Steer };
     let mut options = viewing(folder.path());
-    options.admission = Admission::TokenAndGuests(Token::chosen("own").unwrap(), Arc::new(Guests::new(vec![guest])));
+    options.admission =
+        Admission::TokenAndGuests(Token::chosen("own").unwrap(), Arc::new(Guests::new(vec![guest])));
     let mut node = Viewing::start(&options).await;
     let client = node.client("guest").await;
     for (name, parameters) in

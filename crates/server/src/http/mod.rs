@@ -8,6 +8,7 @@
 
 pub mod assets;
 pub mod colormaps;
+pub(crate) mod refusal;
 pub mod uploads;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use axum::routing::{get, post, put};
 use hyper::upgrade::OnUpgrade;
 use tokio::sync::mpsc;
 
+use crate::http::refusal::{UNKNOWN_PEER, exposed, refused, refused_for, wants_page};
 use crate::public_address::{RequestPeer, ServerNames};
 
 /// Channel by which a request for a WebSocket passes its connection to the task that runs the connection, so that no
@@ -41,9 +43,6 @@ pub struct HttpSite {
     /// Folder for files that are dropped on the page, if that is allowed.
     pub uploads: Option<Arc<uploads::Uploads>>,
 }
-
-/// Reason of refusing a request without a known peer, which only a defect of the server can cause.
-pub(crate) const UNKNOWN_PEER: &str = "the peer of the connection is unknown";
 
 /// Creates the router of the site.
 pub fn router(site: HttpSite) -> Router {
@@ -82,14 +81,6 @@ pub fn redirect_router(names: Arc<ServerNames>) -> Router {
     })
 }
 
-/// Returns the message about a token that was sent unencrypted.
-pub(crate) fn exposed(how: &str) -> String {
-    format!(
-        "this request carried its token over the network unencrypted, where others can read it: {how}, and start the server again \
-         with another token"
-    )
-}
-
 async fn guard(State(names): State<Arc<ServerNames>>, request: Request, next: Next) -> Response {
     let host = match names.host(request.headers()) {
         Ok(host) => host,
@@ -114,31 +105,6 @@ async fn only_our_page(State(names): State<Arc<ServerNames>>, request: Request, 
         );
     }
     next.run(request).await
-}
-
-/// Returns whether a browser asks for a page.
-pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
-    let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    accepts.is_some_and(|accept| accept.contains("text/html"))
-}
-
-pub(crate) fn refused(why: &str) -> Response {
-    (StatusCode::FORBIDDEN, format!("refused: {why}\n")).into_response()
-}
-
-/// Refuses with a page for browsers, or with plain text for programs.
-pub(crate) fn refused_for(why: &str, is_for_people: bool) -> Response {
-    if !is_for_people {
-        return refused(why);
-    }
-    let headers = [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'",
-        ),
-    ];
-    (StatusCode::FORBIDDEN, headers, assets::refusal(why)).into_response()
 }
 
 /// Adds security headers. `sockets` were checked, so they are safe inside a policy.

@@ -16,7 +16,7 @@ use client::random::random_bytes;
 use futures::StreamExt;
 use tokio::io::AsyncWriteExt;
 
-use super::refused;
+use super::refusal::refused;
 use crate::http::HttpSite;
 use crate::public_address::RequestPeer;
 use crate::token::{Admission, Right};

@@ -35,7 +35,8 @@ use tokio_rustls::rustls;
 
 use crate::connection::Service;
 use crate::connections::{ConnectionSlot, Connections, Limits};
-use crate::http::{UpgradeSender, refused_for, wants_page};
+use crate::http::UpgradeSender;
+use crate::http::refusal::{refused_for, wants_page};
 use crate::port::write_timeout::WriteTimeout;
 use crate::public_address::{RequestPeer, ServerNames, StrippedPath};
 use crate::reverse::WaitingClient;

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::Caller;
 use crate::connection::Service;
-use crate::http::{UNKNOWN_PEER, exposed, refused};
+use crate::http::refusal::{UNKNOWN_PEER, exposed, refused};
 use crate::metrics;
 use crate::public_address::{RequestPeer, ServerNames};
 use crate::token::{Right, ZarrReaders};

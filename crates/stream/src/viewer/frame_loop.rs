@@ -25,9 +25,9 @@ use crate::loading::loader::FailedBlocks;
 use crate::loading::volume::Volume;
 use crate::ranks::launcher::{BlockStatus, Launcher, RankPicture, scene_for};
 use crate::tasks::{CancelOnDrop, blocking, sleep_until};
+use crate::viewer::chosen::{ChosenValue, chosen_layers};
 use crate::viewer::fidelity::PictureFacts;
 use crate::viewer::grid_boxes::GridBoxes;
-use crate::viewer::layers::chosen_layers;
 use crate::viewer::pace::{FramePacer, FramePlan, PaceDecision, PaceInput};
 use crate::viewer::prefetch::{PREFETCH_DELAY, Prefetch};
 use crate::viewer::scene::{image_size, shared_camera};
@@ -92,34 +92,6 @@ impl Drop for LoopGuard {
 struct Encoders {
     jpeg: Jpeg,
     png: Png,
-}
-
-/// Field of a view that this loop chose.
-pub(crate) struct ChosenValue<T> {
-    pub(crate) value: T,
-    /// Number of voxels of level 0 that the value is based on.
-    voxels: f64,
-}
-
-impl<T: PartialEq> ChosenValue<T> {
-    /// Returns a better value than the one that a view has `now`; `None` if that one was not chosen here, or
-    /// if no better one is known. Corrections visibly change the picture, so each must be based on many more
-    /// voxels than the last.
-    pub(crate) fn better(
-        known: Option<&Self>,
-        now: Option<&T>,
-        sensible: impl FnOnce() -> Option<(f64, T)>,
-        is_settled: bool,
-    ) -> Option<Self> {
-        let known = match (now, known) {
-            (None, _) => 0.0,
-            (Some(now), Some(chosen)) if *now == chosen.value => chosen.voxels,
-            _ => return None,
-        };
-        let (voxels, value) = sensible()?;
-        let is_better = known == 0.0 || voxels >= 2.0 * known || is_settled && voxels > known;
-        is_better.then_some(Self { value, voxels })
-    }
 }
 
 struct FrameLoop {

@@ -1,6 +1,7 @@
 //! Viewers: their requests, the pacing and drawing of their pictures, and what is reported about these.
 
 pub(crate) mod check;
+pub(crate) mod chosen;
 pub(crate) mod fidelity;
 pub(crate) mod frame_loop;
 pub(crate) mod grid_boxes;

@@ -5,11 +5,15 @@
 //! Values and defaults are in [`View`](crate::View).
 
 pub(crate) mod bounds;
+pub(crate) mod field;
 mod records;
+pub(crate) mod schema;
+pub(crate) mod validate;
 
-use crate::field::{FieldControl, FieldKeyword, FieldOption, FieldType, NumberRange, OptionForm, ViewField};
-use crate::fields::bounds::MAX_PARALLAX;
-use crate::layer::MAX_LAYERS;
+use crate::fields::bounds::{MAX_LAYERS, MAX_PARALLAX};
+use crate::fields::field::{
+    FieldControl, FieldKeyword, FieldOption, FieldType, NumberRange, OptionForm, ViewField,
+};
 use crate::slice::MAX_SLICES;
 use crate::surface::MAX_SURFACES;
 use records::{CAMERA, COLOR_BY, GRID, LAYER, LAYOUT, MODE, SLICE, SURFACE, TRANSFER};

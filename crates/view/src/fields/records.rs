@@ -1,8 +1,11 @@
 //! Records, unions and choices among the types of the fields.
 
-use crate::field::{ChoiceName, FieldChoice, FieldMember, FieldRecord, FieldType, FieldUnion, NumberRange};
-use crate::fields::bounds::{MAX_FOV_RAD, MAX_WORLD, MIN_FOV_RAD};
-use crate::layer::{MAX_LAYER_SIZE_PIXELS, MIN_LAYER_SIZE_PIXELS};
+use crate::fields::bounds::{
+    MAX_FOV_RAD, MAX_LAYER_SIZE_PIXELS, MAX_WORLD, MIN_FOV_RAD, MIN_LAYER_SIZE_PIXELS,
+};
+use crate::fields::field::{
+    ChoiceName, FieldChoice, FieldMember, FieldRecord, FieldType, FieldUnion, NumberRange,
+};
 use crate::layout::MAX_GRID_SIDE;
 use crate::transfer::MAX_OPACITY_POINTS;
 

@@ -3,8 +3,8 @@
 use array::{Error, Result};
 use serde_json::{Map, Value};
 
-use crate::field::{FieldMember, FieldRecord, FieldType, FieldUnion};
 use crate::fields::FIELDS;
+use crate::fields::field::{FieldMember, FieldRecord, FieldType, FieldUnion};
 
 /// Version of the schema that this crate writes and reads.
 pub const SCHEMA: u32 = 1;

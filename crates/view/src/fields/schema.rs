@@ -3,9 +3,9 @@
 use array::MAX_AXES;
 use serde_json::{Map, Value, json};
 
-use crate::field::{FieldMember, FieldRecord, FieldType, NumberRange};
 use crate::fields::FIELDS;
-use crate::validate::SCHEMA;
+use crate::fields::field::{FieldMember, FieldRecord, FieldType, NumberRange};
+use crate::fields::validate::SCHEMA;
 use crate::view::View;
 
 /// Returns the JSON schema (draft 2020-12) of a view as it is written. Fields and members of later versions
