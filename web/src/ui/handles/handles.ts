@@ -48,7 +48,7 @@ interface Drawn {
 }
 
 export class Handles {
-  readonly element = svg("svg", { class: "handles", "aria-label": texts.handles.handlesOfSlicesAnd });
+  readonly element = svg("svg", { class: "handles", "aria-label": texts.handles.label });
   readonly #page: HandlesPage;
   readonly #outline = svg("path", { class: "handle-outline" });
   readonly #box = svg("path", { class: "handle-box" });

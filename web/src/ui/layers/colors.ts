@@ -31,7 +31,7 @@ export function layerColors(
   const editor: Component = transferEditor(own);
   // The page has one element with this id: that of the view's own editor.
   editor.element.querySelector("#values-note")?.removeAttribute("id");
-  const map = el("select", { "aria-label": texts.layers.colorMapOfThe });
+  const map = el("select", { "aria-label": texts.layers.colorMapLabel });
   map.addEventListener("change", () => {
     own.edit((now) => ({ ...now, map: map.value, reversed: false }));
   });

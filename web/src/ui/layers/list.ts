@@ -19,13 +19,13 @@ export function layerList(actions: Actions): Component {
   const change = (next: Layers, isMoving = false) => {
     actions.change({ layers: next }, isMoving);
   };
-  const add = el("select", { "aria-label": texts.layers.addALayer });
+  const add = el("select", { "aria-label": texts.layers.addLayer });
   add.addEventListener("change", () => {
     const array = state?.dataset ? findArray(state.dataset, add.value) : null;
     add.value = NONE;
     if (array) change(addArray(layers(), array));
   });
-  const list = el("ol", { class: "layers", "aria-label": texts.layers.layersTheTopmostFirst });
+  const list = el("ol", { class: "layers", "aria-label": texts.layers.listLabel });
   const colors = layerColors(actions, (fields, isMoving) => {
     change(setLayer(layers(), chosen, fields), isMoving);
   });
@@ -83,10 +83,10 @@ export function layerList(actions: Actions): Component {
     const isFull = view.layers.length >= MAX_LAYERS;
     add.disabled = isFull || fitting.length === 0;
     add.title = isFull
-      ? texts.layers.atMostLayers(MAX_LAYERS)
+      ? texts.layers.atMost(MAX_LAYERS)
       : fitting.length === 0
-        ? texts.layers.noOtherArrayLies
-        : texts.layers.drawAnotherArrayOver;
+        ? texts.layers.noOtherArray
+        : texts.layers.addHint;
     setOptions(
       add,
       [

@@ -51,9 +51,9 @@ export function surfaceControl(actions: Actions): Component {
     const isFull = surfaces.length >= MAX_SURFACES;
     add.disabled = hasNone || isFull;
     add.title = hasNone
-      ? texts.surfacesPanel.labelsAndColorsAre
+      ? texts.surfacesPanel.notContinuous
       : isFull
-        ? texts.surfacesPanel.atMostIsosurfaces(MAX_SURFACES)
+        ? texts.surfacesPanel.atMost(MAX_SURFACES)
         : "";
     while (rows.children.length > surfaces.length) rows.lastElementChild?.remove();
     surfaces.forEach((surface, index) => {

@@ -33,7 +33,7 @@ export function volumeControl(actions: Actions): Component {
     const mode = MODES.find((name) => name === select.value);
     if (mode) actions.change(EXTREME_MODES.includes(mode) ? { mode, color_by: null } : { mode });
   });
-  const meaning = el("select", { "aria-label": texts.volumePanel.meaningOfTheValues, id: "meaning" });
+  const meaning = el("select", { "aria-label": texts.volumePanel.meaning, id: "meaning" });
   let shown: SelectableMeaning = "intensity";
   meaning.addEventListener("change", () => {
     const chosen = MEANINGS.find(({ value }) => value === meaning.value);
@@ -41,12 +41,12 @@ export function volumeControl(actions: Actions): Component {
     if (!chosen) meaning.value = shown;
   });
   const meaningChooser = el("label", { class: "select" }, meaning);
-  meaningChooser.title = texts.volumePanel.intensitiesAreInterpolatedBetween;
+  meaningChooser.title = texts.volumePanel.meaningHint;
   const controls = fieldControls(actions);
   const pair = checkbox(texts.volumePanel.stereoPair, (isOn) => {
     actions.change({ stereo: isOn ? DEFAULT_PARALLAX : null });
   });
-  pair.element.title = texts.volumePanel.twoPicturesSideBy;
+  pair.element.title = texts.volumePanel.stereoHint;
   const element = el(
     "section",
     { class: "group" },

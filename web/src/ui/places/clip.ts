@@ -50,14 +50,14 @@ export function clipControl(actions: Actions, settings: HandleSettings): Compone
   const whole = textButton(texts.places.wholeVolume, () => {
     actions.change({ clip: null });
   });
-  const handles = checkbox(texts.places.handlesInThePicture, (isOn) => {
+  const handles = checkbox(texts.places.handles, (isOn) => {
     settings.isOn = isOn;
   });
-  handles.element.title = texts.places.slicesObliquePlanesAnd;
+  handles.element.title = texts.places.handlesHint;
   const box = checkbox(texts.places.clipBox, (isOn) => {
     settings.hasBox = isOn;
   });
-  box.element.title = texts.places.showTheFacesOf;
+  box.element.title = texts.places.clipBoxHint;
   const element = el(
     "section",
     { class: "group" },

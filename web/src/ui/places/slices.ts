@@ -25,7 +25,7 @@ export function sliceControl(actions: Actions, settings: HandleSettings): Compon
   };
   const rows = SPACE_AXES.map((axis) => row(axis, () => slices, change, actions.rest));
   const oblique = obliqueRow(actions);
-  const cut = checkbox(texts.places.cutTheVolumeAway, (isOn) => {
+  const cut = checkbox(texts.places.cutFree, (isOn) => {
     settings.cuts = isOn;
   });
   const elements = [...rows.map((r) => r.element), oblique.element, cut.element];
@@ -39,7 +39,7 @@ export function sliceControl(actions: Actions, settings: HandleSettings): Compon
     const isPossible = array !== null && canCut(array);
     if (input) input.disabled = !isPossible;
     cut.element.hidden = !slices.some((slice) => slice.hidden !== true);
-    cut.element.title = isPossible ? texts.places.theClipBoxEnds : texts.places.theAxesOfThis;
+    cut.element.title = isPossible ? texts.places.cutFreeHint : texts.places.turnedAxes;
     cut.set(settings.cuts);
   };
   return { element, update };
@@ -64,7 +64,7 @@ function row(
     type: "range",
     min: 0,
     step: 1,
-    "aria-label": texts.places.positionOfTheSlice(axis),
+    "aria-label": texts.places.positionOfSlice(axis),
   });
   slider.addEventListener("input", () => {
     change(moved(now(), axis, Number(slider.value)), true);
@@ -122,7 +122,7 @@ function row(
     coordinate.element.hidden = place === null;
     slider.setAttribute(
       "aria-valuetext",
-      texts.places.of0To(file.index, file.size - 1, text === "" ? "" : `, ${text}`),
+      texts.places.indexOf(file.index, file.size - 1, text === "" ? "" : `, ${text}`),
     );
   };
   return { element, update };

@@ -43,7 +43,7 @@ export function plots(page: PlotsPage): Component {
   const failure = el("p", { class: "plot-failure", role: "status", hidden: true });
   const csv = textButton(texts.plots.copyCsv, () => {
     void copyText(columnsCsv(shownColumns())).then((isCopied) => {
-      csv.textContent = isCopied ? texts.plots.copied : texts.plots.copyingIsNotAllowed;
+      csv.textContent = isCopied ? texts.plots.copied : texts.plots.copyingNotAllowed;
       setTimeout(() => (csv.textContent = texts.plots.copyCsv), 2000);
     });
   });
@@ -51,7 +51,7 @@ export function plots(page: PlotsPage): Component {
     const name = fileNameFor(page.state()).replace(/\.png$/, ".csv");
     saveFile(new Blob([columnsCsv(shownColumns())], { type: "text/csv" }), name);
   });
-  csv.title = save.title = texts.plots.theValuesOfThe;
+  csv.title = save.title = texts.plots.saveCsvHint;
   const whole = textButton(texts.plots.wholeAxis, () => {
     show(null);
   });

@@ -41,7 +41,7 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
   });
   const text = textForm((isCopied, label) => {
     if (isCopied) host.tell("info", texts.save.copied(label));
-    else host.tell("warning", texts.save.theBrowserDoesNot);
+    else host.tell("warning", texts.save.copyingNotAllowed);
   });
   const panels: Readonly<Record<Tab, HTMLElement>> = {
     picture: picture.element,
@@ -88,7 +88,7 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
   const stop = textButton(texts.save.cancel, () => {
     cancel?.();
     ended();
-    host.tell("info", texts.save.savingWasCancelled);
+    host.tell("info", texts.save.cancelled);
   });
   const progress = el("div", { class: "save-progress" }, bar, el("div", {}, status, stop));
   progress.hidden = true;
@@ -99,7 +99,7 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
     },
     "button",
   );
-  const asShown = textButton(texts.save.saveWhatIsShown, () => {
+  const asShown = textButton(texts.save.saveNow, () => {
     dialog.close();
     host.screenshot();
   });
@@ -141,7 +141,7 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
     const isReady =
       tab === "picture" ? picture.wish(host.state) !== null : film.parameters(host.state) !== null;
     start.disabled = cancel !== null || !isReady || connection.kind !== "open";
-    start.title = connection.kind === "open" ? "" : texts.save.thereIsNoConnection;
+    start.title = connection.kind === "open" ? "" : texts.save.noConnection;
     if (tab === "text") text.show(codes, host.token !== "");
   }
 

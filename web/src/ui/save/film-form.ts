@@ -48,12 +48,12 @@ export function filmForm(changed: () => void): FilmForm {
   const size = choice("Size", changed);
   const format = choice("Format", changed);
   format.setOptions([
-    { value: "mp4", label: texts.save.mp4H264Plays },
-    { value: "av1", label: texts.save.mp4Av1SmallerSlower },
+    { value: "mp4", label: texts.save.mp4H264 },
+    { value: "av1", label: texts.save.mp4Av1 },
     { value: "webm", label: texts.save.webmAv1 },
   ]);
   let hasMarks = true;
-  const marks = checkbox(texts.save.axesScaleBarColors, (isOn) => {
+  const marks = checkbox(texts.save.annotations, (isOn) => {
     hasMarks = isOn;
   });
   marks.set(hasMarks);
@@ -91,7 +91,7 @@ export function filmForm(changed: () => void): FilmForm {
   const tellLength = () => {
     const [number, perSecond] = [pictureCount(), numberOf(rate)];
     const isKnown = number !== null && perSecond !== null;
-    setText(length, isKnown ? texts.save.sPictures((number / perSecond).toFixed(1), number.toString()) : "");
+    setText(length, isKnown ? texts.save.filmLength((number / perSecond).toFixed(1), number.toString()) : "");
   };
 
   return {
@@ -102,7 +102,7 @@ export function filmForm(changed: () => void): FilmForm {
       of.setOptions([
         { value: "time", label: texts.save.time, isDisabled: stepCount < 2 },
         { value: "path", label: texts.save.bookmarks(stops.toString()), isDisabled: stops < 2 },
-        { value: "turn", label: texts.save.aTurnOfThe },
+        { value: "turn", label: texts.save.turn },
       ]);
       for (const input of [first, last]) input.max = String(Math.max(0, stepCount - 1));
       if (last.value === "" || numberOf(last) === null) {

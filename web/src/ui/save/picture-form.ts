@@ -62,7 +62,7 @@ export function pictureForm(changed: () => void): PictureForm {
   const background = choice("Background", changed);
   background.setOptions(BACKGROUNDS.map(([value, label]) => ({ value, label })));
   let hasMarks = true;
-  const marks = checkbox(texts.save.axesScaleBarColors, (isOn) => {
+  const marks = checkbox(texts.save.annotations, (isOn) => {
     hasMarks = isOn;
     changed();
   });

@@ -42,7 +42,7 @@ export function textForm(tell: (isCopied: boolean, label: string) => void): Text
         tell(isCopied, label);
       });
     });
-    copy.setAttribute("aria-label", texts.save.copy2(label));
+    copy.setAttribute("aria-label", texts.save.copyOf(label));
     const head = el("div", { class: "save-text-head" }, el("span", {}, label), copy);
     return { name, area, element: el("div", { class: "save-text" }, head, area) };
   });
@@ -50,7 +50,7 @@ export function textForm(tell: (isCopied: boolean, label: string) => void): Text
     const texts = make?.(withToken);
     if (texts) for (const { name, area } of rows) area.value = texts[name];
   };
-  const token = checkbox(texts.save.withTheAccessToken, (isOn) => {
+  const token = checkbox(texts.save.withToken, (isOn) => {
     withToken = isOn;
     fill();
   });

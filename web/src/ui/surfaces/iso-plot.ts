@@ -34,7 +34,7 @@ export function isoPlot(set: (index: number, value: number) => void, rest: () =>
       class: "iso-plot",
       height: HEIGHT + 12,
       role: "group",
-      "aria-label": texts.surfacesPanel.valuesOfTheIsosurfaces,
+      "aria-label": texts.surfacesPanel.valuesLabel,
     },
     bars,
     floor,

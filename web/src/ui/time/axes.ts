@@ -16,7 +16,7 @@ interface Row {
 }
 
 export function axesBar(actions: Actions): Component {
-  const element = el("section", { class: "panel axes", "aria-label": texts.time.timeAndOtherAxes });
+  const element = el("section", { class: "panel axes", "aria-label": texts.time.panelLabel });
   let key = "";
   let rows: readonly Row[] = [];
   const update = (state: State) => {
@@ -77,7 +77,7 @@ function row(actions: Actions, dataset: Dataset, array: ArrayInfo, axis: Axis, s
   const units = isTime || axis.units === "" ? "" : ` (${formatUnits(axis.units)})`;
   const name = el("span", { class: "axis-name", title: `${axis.name}${units}` }, axis.name);
   const complete = el("span", { class: "axis-complete", "aria-hidden": "true" });
-  complete.title = texts.time.stepsThatWereComplete;
+  complete.title = texts.time.loadedHint;
   const settings = isTime ? playbackControls(actions) : null;
   const element = el(
     "div",
@@ -98,7 +98,7 @@ function row(actions: Actions, dataset: Dataset, array: ArrayInfo, axis: Axis, s
     const label = position === "" ? `${axis.name} ${index}` : position;
     jump.show(index);
     setText(place, `${index + 1} / ${size}`);
-    slider.setAttribute("aria-valuetext", texts.time.of(label, index + 1, size));
+    slider.setAttribute("aria-valuetext", texts.time.position(label, index + 1, size));
     settings?.update(state);
     if (isTime && state.completeSteps !== drawn) {
       drawn = state.completeSteps;
@@ -107,7 +107,7 @@ function row(actions: Actions, dataset: Dataset, array: ArrayInfo, axis: Axis, s
     if (play) {
       const does = state.isPlaying ? "Pause" : "Play";
       play.setAttribute("aria-label", does);
-      play.title = texts.time.space(does);
+      play.title = texts.time.playHint(does);
       setIcon(play, state.isPlaying ? "pause" : "play");
     }
   };

@@ -13,15 +13,15 @@ export function playbackControls(actions: Actions): {
 } {
   const rate = el("select", {
     "aria-label": texts.time.stepsPerSecond,
-    title: texts.time.stepsPerSecondA,
+    title: texts.time.rateHint,
     id: "playback-rate",
   });
   rate.addEventListener("change", () => {
     actions.setPlayback({ rate: Number(rate.value) });
   });
   const repeat = el("select", {
-    "aria-label": texts.time.afterTheLastStep,
-    title: texts.time.whatFollowsTheLast,
+    "aria-label": texts.time.atEnd,
+    title: texts.time.atEndHint,
     id: "playback-repeat",
   });
   repeat.addEventListener("change", () => {

@@ -139,11 +139,11 @@ function removeButton(run: () => void) {
     show();
     if (isConfirmed) run();
   });
-  element.title = texts.people.pressTwiceTheLink;
+  element.title = texts.people.removeHint;
   const show = () => {
     setText(element, timer === undefined ? texts.people.remove : texts.people.really);
     const action = timer === undefined ? "Remove" : "Press again to remove";
-    element.setAttribute("aria-label", texts.people.fromTheSession(action, name));
+    element.setAttribute("aria-label", texts.people.removeLabel(action, name));
   };
   const reset = () => {
     timer = undefined;

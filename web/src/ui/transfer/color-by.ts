@@ -58,7 +58,7 @@ export function colorBy(actions: Actions): Component {
       colors?.name ?? by?.array ?? OWN,
     );
     select.disabled = EXTREME_MODES.includes(view.mode);
-    select.title = select.disabled ? texts.transferPanel.maximumAndMinimumValues : "";
+    select.title = select.disabled ? texts.transferPanel.extremesHaveOwnColors : "";
     element.hidden = options.length === 0;
     for (const part of [source, bar, range.element]) part.hidden = by === null;
     if (!by) return;

@@ -143,7 +143,7 @@ export function transferEditor(actions: Actions): Component {
     range.update(now.range);
     range.element.hidden = !isColored;
     full.disabled = fullRange(state) === null;
-    full.title = full.disabled ? texts.transferPanel.theRangeOfThe : "";
+    full.title = full.disabled ? texts.transferPanel.noRange : "";
     setText(source, sourceOf(state));
     setText(unusual, valuesNote(state));
     unusual.hidden = unusual.textContent === "";

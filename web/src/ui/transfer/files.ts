@@ -19,7 +19,7 @@ export function transferFiles(actions: Actions): Component {
     const name = fileName(state?.array?.name ?? "");
     saveFile(new Blob([toFile(transfer)], { type: "application/json" }), name);
   });
-  save.title = texts.transferPanel.saveTheTransferFunction;
+  save.title = texts.transferPanel.saveHint;
   const input = el("input", { type: "file", accept: ".json,application/json", hidden: true });
   input.addEventListener("change", () => {
     const file = input.files?.[0];
@@ -46,7 +46,7 @@ export function transferFiles(actions: Actions): Component {
   const load = textButton(texts.transferPanel.load, () => {
     input.click();
   });
-  load.title = texts.transferPanel.loadATransferFunction;
+  load.title = texts.transferPanel.loadHint;
   const element = el(
     "div",
     { class: "tf-files" },

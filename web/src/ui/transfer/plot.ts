@@ -97,7 +97,7 @@ export class Plot {
         class: "tf-plot",
         height: WHOLE_HEIGHT,
         role: "group",
-        "aria-label": texts.transferPanel.opacityCurveOverValues,
+        "aria-label": texts.transferPanel.curveLabel,
       },
       svg("defs", {}, this.#gradient),
       this.#bars,
@@ -228,7 +228,7 @@ export class Plot {
       setAttributes(point, {
         transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`,
         "data-index": i,
-        "aria-label": texts.transferPanel.opacityPointOf(i + 1, places.length),
+        "aria-label": texts.transferPanel.opacityPoint(i + 1, places.length),
         "aria-valuenow": alpha,
         "aria-valuetext": text,
         class: i === input.selected ? "tf-point selected" : "tf-point",

@@ -24,7 +24,7 @@ export function presetMenu(actions: Actions): Component {
     button.title = preset.hint;
     return button;
   });
-  const select = el("select", { "aria-label": texts.transferPanel.presetByKindOf });
+  const select = el("select", { "aria-label": texts.transferPanel.presetHint });
   select.addEventListener("change", () => {
     const preset = DATA_PRESETS.find(({ name }) => name === select.value);
     select.value = NONE;
@@ -48,9 +48,9 @@ export function presetMenu(actions: Actions): Component {
     const kind = dataKind(next);
     const options = presetsFor(kind).map(({ name, label, kinds }) => ({
       value: name,
-      label: kinds.includes(kind) ? texts.transferPanel.suitsTheseData(label) : label,
+      label: kinds.includes(kind) ? texts.transferPanel.suitable(label) : label,
     }));
-    setOptions(select, [{ value: NONE, label: texts.transferPanel.presetByKindOf2 }, ...options], NONE);
+    setOptions(select, [{ value: NONE, label: texts.transferPanel.choosePreset }, ...options], NONE);
   };
   return { element, update };
 }

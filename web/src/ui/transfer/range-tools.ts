@@ -37,7 +37,7 @@ export function rangeTools(actions: Actions): Component {
       choose((pairs) => rangeBetween(pairs, shares)),
       "chip-button",
     );
-    button.title = texts.transferPanel.fromTheValueAbove(100 * shares[0], 100 * shares[1]);
+    button.title = texts.transferPanel.percentileHint(100 * shares[0], 100 * shares[1]);
     return button;
   });
   const symmetric = textButton(
@@ -45,13 +45,13 @@ export function rangeTools(actions: Actions): Component {
     choose((pairs) => symmetricRange(pairs)),
     "chip-button",
   );
-  symmetric.title = texts.transferPanel.symmetricAboutZero;
+  symmetric.title = texts.transferPanel.symmetric;
   const reset = textButton(texts.transferPanel.reset, () => {
     // The node fills in a transfer function that suits the values.
     actions.change({ transfer: null });
   });
-  reset.title = texts.transferPanel.colorsAndOpacityAs;
-  const follow = checkbox(texts.transferPanel.rangeFollowsTheTime, (isOn) => {
+  reset.title = texts.transferPanel.resetHint;
+  const follow = checkbox(texts.transferPanel.rangeFollowsTime, (isOn) => {
     follows = isOn;
     followed = "";
     if (state) update(state);
@@ -62,7 +62,7 @@ export function rangeTools(actions: Actions): Component {
     { class: "range-tools" },
     el(
       "div",
-      { class: "presets", role: "group", "aria-label": texts.transferPanel.rangeOfTheColors },
+      { class: "presets", role: "group", "aria-label": texts.transferPanel.rangeLabel },
       ...buttons,
       symmetric,
       reset,

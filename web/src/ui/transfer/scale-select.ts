@@ -41,7 +41,7 @@ export function scaleSelect(actions: Actions): Component {
       isDisabled: value === "log" && !hasPositive,
     }));
     setOptions(select, options, transfer.scale ?? "linear");
-    setText(hint, transfer.scale === "log" ? texts.transferPanel.valuesOf0And : "");
+    setText(hint, transfer.scale === "log" ? texts.transferPanel.logarithmHint : "");
     hint.hidden = hint.textContent === "";
   };
   return { element, update };

@@ -7,7 +7,7 @@ import { el, setText } from "../dom.ts";
 import { vectorArrays } from "./field.ts";
 
 export function arrowControl(actions: Actions): Component {
-  const select = el("select", { "aria-label": texts.vectors.vectorsDrawnAsArrows });
+  const select = el("select", { "aria-label": texts.vectors.arrowsHint });
   select.addEventListener("change", () => {
     actions.chooseVectors(select.value);
   });
@@ -32,7 +32,7 @@ export function arrowControl(actions: Actions): Component {
     const chosen = arrows.choice ?? array?.name ?? "";
     select.value = names.includes(chosen) ? chosen : "";
     const needsSlice = array !== null && !isOneLayer(array) && view.slices.every((slice) => slice.hidden);
-    setText(hint, select.value !== "" && needsSlice ? texts.vectors.addASliceArrows : "");
+    setText(hint, select.value !== "" && needsSlice ? texts.vectors.needsSlice : "");
   };
   return { element, update };
 }
