@@ -52,7 +52,8 @@ class ViewOptions(TypedDict, total=False):
     by their distance to the point that the camera looks at; None: one picture. For perspective cameras only.
     `True` is 1/30; each picture is half as wide as `size` says."""
     background: str | Sequence[int] | None
-    """Background, sRGB. Also `dark`, `black`, `light`, `white` or `#rrggbb`; `pixels="rgba"` has none."""
+    """Background, sRGB. Also `dark`, `black`, `gray`, `light`, `white` or `#rrggbb`; `pixels="rgba"` has
+    none."""
 
 
 # Former names of keywords, which are still accepted.
@@ -88,6 +89,6 @@ KEYWORDS = """
     - ``stereo``: Stereo pair, side by side in one picture, the left eye's on the left: the distance of the
       eyes divided by their distance to the point that the camera looks at; None: one picture. For perspective
       cameras only. `True` is 1/30; each picture is half as wide as `size` says.
-    - ``background``: Background, sRGB. Also `dark`, `black`, `light`, `white` or `#rrggbb`; `pixels="rgba"`
-      has none.
+    - ``background``: Background, sRGB. Also `dark`, `black`, `gray`, `light`, `white` or `#rrggbb`;
+      `pixels="rgba"` has none.
     """

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use common::{Synthetic, draw, points};
 use corridor_render::{
-    Camera, GeometryCut, GeometryFaces, GeometryLayer, GeometryShape, Image, ImageSize, Isosurface, Scene,
-    SceneGeometry, Slice, TransferFunction,
+    Camera, GeometryCut, GeometryFaces, GeometryLayer, GeometryShape, Image, ImageSize, Isosurface,
+    LightShares, Scene, SceneGeometry, Slice, TransferFunction,
 };
 use geometry::Geometry;
 use glam::DVec3;
@@ -45,6 +45,8 @@ fn scene(synthetic: &Synthetic, layers: Vec<GeometryLayer>) -> Scene {
     Scene {
         camera: camera.orthographic(),
         size: ImageSize { width: 100, height: 100 },
+        // Flat colors, which can be told.
+        light: LightShares::of_strength(0.0),
         geometry: SceneGeometry { layers: layers.into(), cut: None },
         ..synthetic.scene()
     }

@@ -2,11 +2,12 @@
 
 /// Background of a view that names none: a dark neutral gray, sRGB.
 pub(crate) const DEFAULT_BACKGROUND: [u8; 3] = [13, 14, 18];
-/// Backgrounds with names; the first is the default.
-pub(crate) const BACKGROUNDS: [(&str, [u8; 3]); 4] = [
+/// Backgrounds with names; the first is the default. `web/src/app/theme.ts` has the same.
+pub(crate) const BACKGROUNDS: [(&str, [u8; 3]); 5] = [
     ("dark", DEFAULT_BACKGROUND),
     ("black", [0, 0, 0]),
-    ("light", [240, 241, 244]),
+    ("gray", [128, 130, 134]),
+    ("light", [236, 238, 241]),
     ("white", [255, 255, 255]),
 ];
 

@@ -181,7 +181,10 @@ impl Transfer {
         if is_log && transfer.range[0] > 0.0 {
             transfer.scale = ValueScale::Log;
         }
-        transfer.hide(padding);
+        // What surrounds a body is black in images of it, be it air or padding.
+        if kind != DataKind::Ct {
+            transfer.hide(padding);
+        }
         transfer
     }
 

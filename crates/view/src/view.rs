@@ -16,7 +16,7 @@ use crate::fields::field::FieldType;
 use crate::fields::validate::{SCHEMA, check_fields, parse_fields};
 use crate::first::first_array;
 use crate::layout::{ViewGrid, ViewLayout};
-use crate::sides::shows_all_layers;
+use crate::sides::{shows_all_layers, thick_sides};
 use crate::{ColorBy, Mode, SpaceAxis, Surface, Transfer, ViewLayer, ViewSlice};
 
 /// Largest view as JSON text, including fields unknown to this version, bytes.

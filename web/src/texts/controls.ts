@@ -18,6 +18,8 @@ export const controls = {
     mp4H264: "MP4, H.264: plays everywhere",
     mp4Av1: "MP4, AV1: smaller, slower to make",
     webmAv1: "WebM, AV1",
+    asShown: "As shown",
+    transparent: "Transparent",
     annotations: "Axes, scale bar, colors and time",
     filmLength: (seconds: string | number, count: string | number) => `${seconds} s, ${count} pictures`,
     time: "Time",

@@ -16,14 +16,14 @@ use wire::ops;
 const MAIN: &str = "main";
 
 /// Answers `join`: adds the client to the session.
-pub struct JoinHandler {
+pub(crate) struct JoinHandler {
     session: Arc<Session>,
 }
 
 impl JoinHandler {
     /// Creates the handler of this session.
     #[must_use]
-    pub fn new(session: Arc<Session>) -> Self {
+    pub(crate) fn new(session: Arc<Session>) -> Self {
         Self { session }
     }
 }

@@ -44,8 +44,16 @@ pub fn color_map_table(name: &str) -> Option<[[u8; 3]; COLORS]> {
     own_table(name)
 }
 
+/// Tables of all maps, in the order of their names.
+static TABLES: LazyLock<[[[u8; 3]; COLORS]; NAMES.len()]> = LazyLock::new(|| NAMES.map(computed_table));
+
 fn own_table(name: &str) -> Option<[[u8; 3]; COLORS]> {
-    let knots = match name {
+    let number = NAMES.iter().position(|own| *own == name)?;
+    TABLES.get(number).copied()
+}
+
+fn computed_table(name: &str) -> [[u8; 3]; COLORS] {
+    interpolated(match name {
         "viridis" => VIRIDIS,
         "magma" => MAGMA,
         "plasma" => PLASMA,
@@ -54,16 +62,15 @@ fn own_table(name: &str) -> Option<[[u8; 3]; COLORS]> {
         "coolwarm" => COOLWARM,
         "turbo" => TURBO,
         "twilight" => TWILIGHT,
-        "bone" => return Some(piecewise(&BONE)),
-        "terrain" => return Some(piecewise(&TERRAIN)),
-        "ct-bone" => return Some(piecewise(&CT_BONE)),
-        "ct-soft" => return Some(piecewise(&CT_SOFT)),
-        "ct-lung" => return Some(piecewise(&CT_LUNG)),
-        "gray" | "rgb" => "000000ffffff",
-        "labels" => return Some(*LABEL_COLORS),
-        _ => return None,
-    };
-    Some(interpolated(knots))
+        "bone" => return piecewise(&BONE),
+        "terrain" => return piecewise(&TERRAIN),
+        "ct-bone" => return piecewise(&CT_BONE),
+        "ct-soft" => return piecewise(&CT_SOFT),
+        "ct-lung" => return piecewise(&CT_LUNG),
+        "labels" => return *LABEL_COLORS,
+        // `gray`, and `rgb`, whose table it is too.
+        _ => "000000ffffff",
+    })
 }
 
 /// True for maps whose color depends on the value itself instead of its place in the range.

@@ -472,7 +472,7 @@ mod tests {
             assert_eq!(mask.contains(&[7, row, column]), cells.contains(&[row, column]));
         }
         let (axes, spans) = mask.spans().unwrap();
-        assert_eq!((axes, spans), ([1, 2], vec![[1, 1, 4], [2, 1, 3], [3, 1, 3], [4, 1, 4]]));
+        assert_eq!((axes, spans), ([1, 2], vec![[1, 1, 4], [2, 1, 3], [3, 1, 4], [4, 1, 5]]));
         assert!(CellMask::of([1, 2], std::iter::empty).is_err());
         assert!(CellMask::of([1, 2], || [[0, 0], [1 << 40, 1 << 40]].into_iter()).is_err());
     }

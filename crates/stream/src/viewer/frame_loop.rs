@@ -348,14 +348,15 @@ impl FrameLoop {
         let (now, is_settled) = (request.view.transfer.as_ref(), facts.is_settled());
         let sensible = || view_plan.subscription.volume.sensible_transfer();
         let mut fields = serde_json::Map::new();
-        if request.view.shading.is_none() {
-            fields.extend(field("shading", &view_plan.is_shaded(&request.view)?)?);
-        }
         if let Some(better) = ChosenValue::better(self.chosen.as_ref(), now, sensible, is_settled) {
             if now != Some(&better.value) {
                 fields.extend(field("transfer", &better.value)?);
             }
             self.chosen = Some(better);
+        }
+        // Together with the transfer function, which needs values: so viewers are told once.
+        if request.view.shading.is_none() && (now.is_some() || fields.contains_key("transfer")) {
+            fields.extend(field("shading", &view_plan.is_shaded(&request.view)?)?);
         }
         if let Some((by, color_by)) =
             request.view.color_by.as_ref().zip(view_plan.subscription.color_by.as_ref())

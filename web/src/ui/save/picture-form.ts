@@ -2,6 +2,7 @@
 
 import { texts } from "../../texts/texts.ts";
 import type { State } from "../../app/state.ts";
+import { BACKGROUNDS } from "../../app/theme.ts";
 import type { Size } from "../../camera/camera.ts";
 import type { JsonObject } from "../../json.ts";
 import type { ShownPane } from "../../panes/panes.ts";
@@ -10,14 +11,11 @@ import { checkbox, el } from "../dom.ts";
 import { choice, field, numberInput } from "./fields.ts";
 import { around, MAX_SIDE, pictureSizes, placesIn, readSide } from "./sizes.ts";
 
-/** Backgrounds, by the names that `corridor render` has for them. */
-export const BACKGROUNDS: readonly (readonly [name: string, label: string, color: Vec3 | null])[] = [
-  ["shown", "As shown", null],
-  ["transparent", "Transparent", null],
-  ["white", "White", [255, 255, 255]],
-  ["light", "Light", [240, 241, 244]],
-  ["dark", "Dark", [13, 14, 18]],
-  ["black", "Black", [0, 0, 0]],
+/** Backgrounds of a saved picture, by the names that `corridor render` has for them. */
+const CHOICES: readonly (readonly [name: string, label: string, color: Vec3 | null])[] = [
+  ["shown", texts.save.asShown, null],
+  ["transparent", texts.save.transparent, null],
+  ...BACKGROUNDS.map(({ name, color }) => [name, texts.display.backgrounds[name], color] as const),
 ];
 
 /** What the form asks for. */
@@ -60,7 +58,7 @@ export function pictureForm(changed: () => void): PictureForm {
   width.addEventListener("input", typed);
   height.addEventListener("input", typed);
   const background = choice("Background", changed);
-  background.setOptions(BACKGROUNDS.map(([value, label]) => ({ value, label })));
+  background.setOptions(CHOICES.map(([value, label]) => ({ value, label })));
   let hasMarks = true;
   const marks = checkbox(texts.save.annotations, (isOn) => {
     hasMarks = isOn;
@@ -117,7 +115,7 @@ export function pictureForm(changed: () => void): PictureForm {
       const [w, h] = [readSide(width.value), readSide(height.value)];
       if (w === null || h === null) return null;
       const name = background.value();
-      const color = BACKGROUNDS.find(([own]) => own === name)?.[2] ?? null;
+      const color = CHOICES.find(([own]) => own === name)?.[2] ?? null;
       const shown = chosen();
       const [only] = shown;
       const own = shown.length === 1 ? (only?.view ?? view) : view;
