@@ -158,7 +158,7 @@ def test_removing_somebody(url: str) -> None:
 
 def test_wrong_links(url: str) -> None:
     with pytest.raises(corridor.DeniedError):
-        corridor.session(url.split("#")[0])
+        corridor.session(url.split("#")[0] + "#token=wrong")
     with pytest.raises(corridor.InvalidError, match="expected a link"):
         corridor.session("run42.h5")
     with pytest.raises(corridor.UnreachableError):

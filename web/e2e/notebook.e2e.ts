@@ -59,6 +59,8 @@ describe.runIf(address !== undefined)("the widget", () => {
   it("shows a picture of the data", async () => {
     await page.goto(address ?? "");
     await cell(0).waitFor({ timeout: START_MILLIS });
+    // A cell that is run before the kernel is connected is never run.
+    await page.locator(".jp-StatusBar-TextItem", { hasText: "| Idle" }).waitFor({ timeout: START_MILLIS });
     await run(0);
     const frame = await page.waitForSelector(".corridor-viewer iframe", { timeout: CELL_MILLIS });
     const content = await frame.contentFrame();
@@ -87,8 +89,8 @@ describe.runIf(address !== undefined)("the widget", () => {
   });
 
   it("tells Python of the camera and of clicks", async () => {
-    const place = await (await viewer.frameElement()).boundingBox();
-    if (!place) throw new Error("expected a visible frame");
+    const place = await viewer.locator("#picture").boundingBox();
+    if (!place) throw new Error("expected a visible picture");
     const middle = [place.x + place.width / 2, place.y + place.height / 2] as const;
     const before = await run(2);
     await drag(page, middle, [120, 30]);

@@ -57,7 +57,7 @@ import { fidelityBadge } from "./ui/status/fidelity.ts";
 import { togetherOverlay } from "./ui/together/overlay.ts";
 import { togetherPanel } from "./ui/together/panel.ts";
 import { arrowReader } from "./ui/vectors/reader.ts";
-import { followBar, listenToPointer, listenToUndo, nameQuestion } from "./ui/together/tools.ts";
+import { followBar, listenToPointer, nameQuestion } from "./ui/together/tools.ts";
 
 async function start(): Promise<void> {
   document.querySelector("#not-started")?.remove();
@@ -228,7 +228,6 @@ async function start(): Promise<void> {
     },
   };
   listenToPointer(canvas, together);
-  listenToUndo(together);
   new Gestures(canvas, { ...target, camera: () => (layouts.isImage ? null : viewer.camera()) });
   new ImageGestures(canvas, {
     ...target,

@@ -237,10 +237,10 @@ pub(crate) fn view_of(
         Some(text) => View::parse(text)?,
         None => View::first_of(dataset)?,
     };
-    if let Some(name) = request.fields.text("array") {
-        let (_, array) = dataset.find(name)?;
-        view.array.clone_from(&array.name);
-    }
+    // What is drawn is written with the picture, so it has its full name.
+    let named = request.fields.text("array").map_or_else(|| view.array.clone(), str::to_owned);
+    let (_, array) = dataset.find(&named)?;
+    view.array.clone_from(&array.name);
     view.merged(&fields(request, size, &view, dataset, drawn)?)
 }
 

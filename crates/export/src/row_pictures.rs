@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use array::{Dataset, Error, Result, Source};
 use render::{
-    Background, Cancel, Image, ImageSize, Notes, PngText, ROW_UNIT, Rect, annotate_rows, png_in_rows, stereo,
+    Background, Cancel, Image, ImageSize, LinePlot, Notes, PngText, ROW_UNIT, Rect, annotate_rows,
+    png_in_rows, stereo,
 };
 use serde_json::json;
 use session::{FidelityBadge, ValueSummary};
@@ -15,7 +16,7 @@ use stream::{BAND_PIXELS, DrawResources, Film, FilmRequest, PixelPrecision, Regr
 use tokio::sync::watch;
 use view::View;
 
-use crate::film::annotations;
+use crate::film::{annotations, line_plot};
 use crate::output::AtomicOutput;
 use crate::picture::{PictureRequest, framed_view, transfer_choice};
 
@@ -246,6 +247,8 @@ struct PaneDrawing {
     rect: Rect,
     picture: RowPicture,
     notes: Option<Notes>,
+    /// Plot that replaces the picture of an array with one long axis; it has axes of its own.
+    plot: Option<LinePlot>,
     /// Fetches the blocks as long as it lives.
     _film: Film,
     /// Rows of the part that were drawn last: the first one, and their pixels.
@@ -261,14 +264,15 @@ impl Sheet {
         progress: &mut impl FnMut(SheetStage, u64, u64),
     ) -> Result<Self> {
         request.check()?;
-        let source = Arc::new(Regridded::open(Arc::clone(source)).await?);
-        let dataset = source.describe().await?;
+        let drawn = Arc::new(Regridded::open(Arc::clone(source)).await?);
+        let dataset = drawn.describe().await?;
         let resources = resources.divided(request.panes.len() as u64);
         let mut panes = Vec::with_capacity(request.panes.len());
         for pane in &request.panes {
             let resources = resources.clone();
+            let sources = (&**source, &drawn);
             panes.push(
-                PaneDrawing::open(&source, &dataset, pane, request.is_annotated, resources, progress).await?,
+                PaneDrawing::open(sources, &dataset, pane, request.is_annotated, resources, progress).await?,
             );
         }
         Ok(Self { size: request.size, panes })
@@ -314,8 +318,9 @@ impl Sheet {
 }
 
 impl PaneDrawing {
+    /// Loads the blocks of a part; `stored` are the data as they are in the file, `source` as they are drawn.
     async fn open(
-        source: &Arc<Regridded>,
+        (stored, source): (&dyn Source, &Arc<Regridded>),
         dataset: &Dataset,
         pane: &SheetPane,
         is_annotated: bool,
@@ -336,15 +341,21 @@ impl PaneDrawing {
         let mut film = Film::open(Arc::clone(source) as Arc<dyn Source>, request).await?;
         let picture = film.next_in_rows(|done, total| progress(SheetStage::Blocks, done, total)).await?;
         let picture = picture.ok_or_else(|| Error::internal("expected a picture of one view, found none"))?;
+        let plot = line_plot(stored, picture.view(), size.width).await?;
+        let is_annotated = is_annotated && plot.is_none();
         let notes = is_annotated.then(|| annotations(picture.view(), size, dataset)).transpose()?;
-        Ok(Self { rect: pane.rect, picture, notes, _film: film, band: None })
+        Ok(Self { rect: pane.rect, picture, notes, plot, _film: film, band: None })
     }
 
     /// Draws rows of this part, with its annotations.
     fn draw(&mut self, rows: std::ops::Range<u32>, cancel: &Cancel) -> Result<Image> {
         let whole = ImageSize { width: self.rect.width, height: self.rect.height };
         let top = rows.start;
-        let mut image = self.picture.draw(rows, cancel)?;
+        let mut image = self.picture.draw(rows.clone(), cancel)?;
+        if let Some(plot) = &self.plot {
+            // The picture states what was read, and is not shown.
+            image = plot.draw_rows(whole, rows);
+        }
         match (&self.notes, self.picture.view().stereo) {
             (Some(notes), Some(parallax)) => {
                 stereo::annotate_pair_rows(&mut image, top, whole, notes, parallax)?;
@@ -383,5 +394,64 @@ impl PaneDrawing {
         let width = band.size.width as usize;
         let start = (row - top) as usize * width;
         Ok(&band.rgba[start..start + width])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, PoisonError};
+
+    use array::conformance::{MemorySource, one_array};
+
+    use super::*;
+
+    const SIZE: ImageSize = ImageSize { width: 900, height: 640 };
+
+    fn line() -> Arc<dyn Source> {
+        let dataset = one_array("|u1".parse().unwrap(), &[500], &[100]);
+        let values: Vec<u8> = (0..500u32).map(|n| (n % 199).to_le_bytes()[0]).collect();
+        Arc::new(MemorySource::new(dataset, vec![vec![values.into()]]).unwrap())
+    }
+
+    #[tokio::test]
+    async fn arrays_with_one_long_axis_are_plots_in_rows_too() {
+        let source = line();
+        let rows = Arc::new(Mutex::new(Vec::new()));
+        let taken = Arc::clone(&rows);
+        let take = move |image: &Image, _: &View| {
+            taken.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&image.rgba);
+            Ok(())
+        };
+        let resources = || DrawResources::from(64u64 << 20);
+        let drawn = draw_rows(&source, &PictureRequest::default(), SIZE, resources(), take).await.unwrap();
+        let plot = line_plot(&*source, &drawn.views[0], SIZE.width).await.unwrap().unwrap();
+        let whole = plot.draw(SIZE);
+        assert!(*rows.lock().unwrap() == whole.rgba);
+        // With annotations, which a plot has of its own, and beside another picture.
+        let request =
+            SheetRequest { is_annotated: true, ..SheetRequest::single(PictureRequest::default(), SIZE) };
+        let mut sheet = Sheet::open(&source, &request, resources(), &mut |_, _, _| ()).await.unwrap();
+        let mut all = Vec::new();
+        sheet
+            .draw(&Cancel::default(), |rows| {
+                all.extend_from_slice(&rows.rgba);
+                Ok(())
+            })
+            .unwrap();
+        assert!(all == whole.rgba);
+    }
+
+    #[tokio::test]
+    async fn many_parts_share_little_memory() {
+        let source = line();
+        let width = SIZE.width / 10;
+        let pane = |number: u32| SheetPane {
+            picture: PictureRequest::default(),
+            rect: Rect { left: number * width, top: 0, width, height: SIZE.height },
+        };
+        let panes = (0..10).map(pane).collect();
+        let request = SheetRequest { panes, ..SheetRequest::single(PictureRequest::default(), SIZE) };
+        let resources = DrawResources::from(stream::MIN_MEMORY_BYTES);
+        draw_png(&source, &request, resources, std::io::sink(), |_, _, _| ()).await.unwrap();
     }
 }

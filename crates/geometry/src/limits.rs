@@ -2,6 +2,8 @@
 
 /// Largest file of a geometry, bytes: a surface of 10 million triangles in binary PLY.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
+/// Largest JSON text of a geometry, bytes: its tree takes up to sixteen times as much memory.
+pub const MAX_JSON_BYTES: usize = 64 << 20;
 /// Most bytes that the compressed or encoded arrays of one file may decode to, together.
 pub const MAX_DECODED_BYTES: usize = 1 << 30;
 /// Most vertices of a geometry: 384 MiB of positions.

@@ -2,7 +2,7 @@
 
 use array::{Error, Result};
 
-use crate::{MAX_TEXT_BYTES, MAX_TEXTS, MAX_TRIANGLES, MAX_VALUE_NAMES, MAX_VERTICES};
+use crate::{MAX_JSON_BYTES, MAX_TEXT_BYTES, MAX_TEXTS, MAX_TRIANGLES, MAX_VALUE_NAMES, MAX_VERTICES};
 
 /// Space of the positions of a geometry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl Geometry {
         }
         if self.texts.len() > MAX_TEXTS {
             let more = self.texts.len() - MAX_TEXTS;
-            self.notes.push(format!("{more} of its texts are left out: at most {MAX_TEXTS} are kept."));
+            self.notes.push(omitted_texts_note(more));
             self.texts.truncate(MAX_TEXTS);
         }
         for text in &mut self.texts {
@@ -174,6 +174,35 @@ impl Geometry {
         self.transform(&[[-1.0, 0.0, 0.0, 0.0], [0.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]);
         self.notes.push("Its positions are in LPS; x and y are negated.".to_owned());
     }
+}
+
+/// Returns the note about texts that are left out.
+pub(crate) fn omitted_texts_note(count: usize) -> String {
+    format!("{count} of its texts are left out: at most {MAX_TEXTS} are kept.")
+}
+
+/// Longest part of a file in an error, letters.
+const EXCERPT_LETTERS: usize = 60;
+
+/// Returns the beginning of a text of a file, for an error.
+pub(crate) fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(EXCERPT_LETTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Parses JSON of a bounded size.
+pub(crate) fn parse_json(text: &[u8], format: &str) -> Result<serde_json::Value> {
+    if text.len() > MAX_JSON_BYTES {
+        return Err(Error::too_large(format!(
+            "expected at most {MAX_JSON_BYTES} bytes of JSON in {format}, found {}; simplify the geometry, or save it in \
+             another format, such as PLY",
+            text.len()
+        )));
+    }
+    serde_json::from_slice(text)
+        .map_err(|e| Error::corrupt(format!("expected {format}, found a mistake in its JSON: {e}")))
 }
 
 pub(crate) fn check_count(found: usize, most: usize, of: &str) -> Result<()> {

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use base64::Engine as _;
-use corridor_geometry::{Geometry, GeometrySpace, read};
+use corridor_geometry::{Geometry, GeometrySpace, MAX_JSON_BYTES, MAX_TEXTS, read};
 use proptest::prelude::*;
 
 const TETRAHEDRON: [[f32; 3]; 4] = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]];
@@ -334,6 +334,101 @@ fn files_cut_off_anywhere_are_errors_or_shorter() {
             }
         }
     }
+}
+
+/// Returns a `.glb` file of JSON and bytes.
+fn glb_of(json: &str, data: &[u8]) -> Vec<u8> {
+    let word = |n: usize| u32::try_from(n).unwrap().to_le_bytes();
+    let (text, data_size) = (json.as_bytes(), word(data.len()));
+    let all = word(28 + text.len() + data.len());
+    [&b"glTF"[..], &word(2), &all, &word(text.len()), b"JSON", text, &data_size, b"BIN\0", data].concat()
+}
+
+/// Returns a `.glb` file of primitives, each a JSON object.
+fn glb_of_primitives(primitives: &[&str], corners: usize) -> Vec<u8> {
+    let json = format!(
+        r#"{{"scenes":[{{"nodes":[0]}}],"nodes":[{{"mesh":0}}],"meshes":[{{"primitives":[{}]}}],"bufferViews":[{{"byteLength":12}},{{"byteOffset":12}}],"accessors":[{{"bufferView":0,"componentType":5126,"count":1,"type":"VEC3"}},{{"bufferView":1,"componentType":5121,"count":{corners},"type":"SCALAR"}}]}}"#,
+        primitives.join(",")
+    );
+    glb_of(&json, &vec![0; 12 + corners])
+}
+
+#[test]
+fn parts_of_glb_are_counted_and_others_than_triangles_noted_once() {
+    let part = r#"{"attributes":{"POSITION":0},"indices":1}"#;
+    let error = read("a.glb", &glb_of_primitives(&vec![part; 70_000], 0)).unwrap_err().to_string();
+    assert!(error.contains("parts of meshes"), "{error}");
+    let lines = r#"{"mode":1,"attributes":{"POSITION":0}}"#;
+    let geometry = read("a.glb", &glb_of_primitives(&[part, lines, lines, lines], 3)).unwrap();
+    assert_eq!((geometry.triangles.len(), geometry.notes.len()), (1, 1), "{:?}", geometry.notes);
+}
+
+#[test]
+fn arrays_of_vtp_that_begin_in_the_same_text_are_read_without_copies_of_it() {
+    let encode = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+    let points: Vec<u8> = TETRAHEDRON.as_flattened().iter().flat_map(|v| v.to_le_bytes()).collect();
+    let array =
+        |bytes: &[u8]| encode(&[&u32::try_from(bytes.len()).unwrap().to_le_bytes()[..], bytes].concat());
+    let (first, second) = (array(&points), array(&points[..16]));
+    // 4,000 empty arrays in front of 64 MB of text, among a million pieces without any array.
+    let empty = array(&[]);
+    let offsets = [empty.len(), empty.len() + first.len()];
+    let mut file = format!(
+        r#"<VTKFile type="PolyData" byte_order="LittleEndian"><PolyData>{}<Piece><Points><DataArray type="Float32" Name="Points" format="appended" offset="{}"/></Points><PointData>{}<DataArray type="Float32" Name="heat" format="appended" offset="{}"/></PointData></Piece></PolyData><AppendedData encoding="base64">
+ _{empty}{first}{second}"#,
+        "<Piece></Piece>".repeat(1_000_000),
+        offsets[0],
+        r#"<DataArray type="Float32" Name="none" format="appended" offset="0"/>"#.repeat(4_000),
+        offsets[1],
+    )
+    .into_bytes();
+    file.resize(file.len() + (64 << 20), b'A');
+    file.extend(b"</AppendedData></VTKFile>");
+    let geometry = read("a.vtp", &file).unwrap();
+    assert_eq!(geometry.positions, positions([0.0; 3]));
+    assert_eq!(geometry.values_of("heat").unwrap().values, [0.0, 0.0, 0.0, 1.0]);
+}
+
+#[test]
+fn json_has_a_limit_of_its_own_and_errors_quote_little_of_it() {
+    let error = read("a.geojson", &vec![b' '; MAX_JSON_BYTES + 1]).unwrap_err().to_string();
+    assert!(error.contains(&MAX_JSON_BYTES.to_string()) && error.contains("JSON"), "{error}");
+    let long = format!(r#"{{"type": "Point", "coordinates": ["{}"]}}"#, "ä".repeat(1 << 20));
+    for file in [long.as_str(), &format!(r#"{{"type": "{}"}}"#, "x".repeat(1 << 20))] {
+        let error = read("a.geojson", file.as_bytes()).unwrap_err().to_string();
+        assert!(error.len() < 400 && error.contains('…'), "{} bytes", error.len());
+    }
+    for (name, file) in [
+        ("a.csv", "x,y\n1,"),
+        (
+            "a.ply",
+            "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n",
+        ),
+    ] {
+        let error = read(name, [file, &"x".repeat(1 << 20)].concat().as_bytes()).unwrap_err().to_string();
+        assert!(error.len() < 400, "{name}: {} bytes", error.len());
+    }
+}
+
+#[test]
+fn the_last_three_numbered_axes_of_a_table_are_z_y_and_x() {
+    for (table, position) in [
+        ("index,axis-0,axis-1\n0,2,3\n", [3.0, 2.0, 0.0]),
+        ("index,axis-0,axis-1,axis-2\n0,1,2,3\n", [3.0, 2.0, 1.0]),
+        ("index,axis-0,axis-1,axis-2,axis-3\n0,9,1,2,3\n", [3.0, 2.0, 1.0]),
+    ] {
+        let read = read("points.csv", table.as_bytes()).unwrap();
+        assert_eq!((&read.positions[..], read.is_flat), (&[position][..], position[2] == 0.0), "{table}");
+        assert_eq!(read.values_of("axis-0").is_some(), table.contains("axis-3"), "time is a value");
+    }
+}
+
+#[test]
+fn texts_of_a_table_that_are_left_out_are_counted() {
+    let rows: String = (0..MAX_TEXTS + 70).map(|n| format!("{n},0,t{n}\n")).collect();
+    let table = read("a.csv", format!("x,y,name\n{rows}").as_bytes()).unwrap();
+    assert_eq!(table.texts.len(), MAX_TEXTS);
+    assert!(table.notes.iter().any(|note| note.starts_with("70 of its texts")), "{:?}", table.notes);
 }
 
 proptest! {

@@ -86,6 +86,8 @@ pub struct SessionClient {
     you: ParticipantId,
     role: Role,
     view: Map<String, Value>,
+    /// Own changes that the node may not have.
+    changing: Map<String, Value>,
     seq: u64,
     edits: u64,
     heard: u64,
@@ -125,6 +127,7 @@ impl SessionClient {
             you: ParticipantId(0),
             role: Role::Watch,
             view: Map::new(),
+            changing: Map::new(),
             seq: 0,
             edits: 0,
             heard: 0,
@@ -165,8 +168,14 @@ impl SessionClient {
                 SessionNews::View
             }
             Item::View { seq, view } => {
-                self.seq = self.seq.max(seq);
                 self.view = fields(&view);
+                if seq < self.seq {
+                    // The node sent it before it had the last change.
+                    self.view.extend(self.changing.clone());
+                } else {
+                    self.seq = seq;
+                    self.changing.clear();
+                }
                 SessionNews::View
             }
             Item::Participants { list } => {
@@ -183,6 +192,9 @@ impl SessionClient {
             Item::Frame(frame) => {
                 self.note(&ParticipantNote::Shown { frame: frame.id })?;
                 self.drawn = self.drawn.max(frame.seq);
+                if self.drawn >= self.seq {
+                    self.changing.clear();
+                }
                 SessionNews::Drawn
             }
             Item::Following { text, .. } if !text.is_empty() => SessionNews::Message(text, false),
@@ -280,6 +292,7 @@ impl SessionClient {
         self.seq += SEQ_STEP;
         // As the node does; it sends the view again if it refuses the change.
         self.view.extend(view.clone());
+        self.changing.extend(view.clone());
         self.note(&ParticipantNote::View(ViewChange { seq: self.seq, view, ..ViewChange::default() }))?;
         Ok(self.seq)
     }

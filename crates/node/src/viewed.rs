@@ -47,7 +47,8 @@ pub(crate) async fn prepare(
         first_view.or_else(|| (!named.is_empty()).then(|| View { array: named, ..View::default() }));
     let memory_bytes = options.context.budget.render;
     let resources = DrawResources::open(device, memory_bytes).await?;
-    let resources = resources.with_geometry(geometry::for_session(Arc::clone(&export), first_view.as_ref()));
+    let geometry = geometry::for_session(Arc::clone(&export), first_view.as_ref());
+    let resources = resources.with_geometry(Arc::clone(&geometry));
     let opened = Arc::clone(&export);
     let work = Arc::new(move |task| opened.open_stack().and_then(|stack| stack.work.progress(task)));
     // Each rank opens the file itself.
@@ -71,7 +72,7 @@ pub(crate) async fn prepare(
     }
     registry.add(PickHandler::new(Arc::clone(&session)));
     registry.add(MeasureHandler::new(Arc::clone(&session)));
-    let saving = SavingState::new(Arc::clone(&session), latest, options.context.budget.saving);
+    let saving = SavingState::new(Arc::clone(&session), latest, geometry, options.context.budget.saving);
     registry.add(StillHandler(Arc::clone(&saving)));
     registry.add(FilmHandler(saving));
     registry.add(JoinHandler::new(session));

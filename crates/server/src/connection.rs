@@ -106,8 +106,16 @@ impl Service {
         let mut driving = JoinSet::new();
         driving.spawn(driver);
         let hello = connection.hello().await?;
-        let right = match Self::admit(&hello, admission, flow.as_deref(), slot) {
-            Ok(right) => right,
+        let admitted = Self::admit(&hello, admission, flow.as_deref(), slot).and_then(|right| {
+            let guest = admission.guests().and_then(|guests| guests.pass(&hello.token));
+            // Their link may have been replaced just now.
+            if matches!(right, Right::Guest(_)) && guest.is_none() {
+                return Err(Error::new(ErrorKind::Denied, "this link is not valid any more"));
+            }
+            Ok((right, guest))
+        });
+        let (right, guest) = match admitted {
+            Ok(admitted) => admitted,
             Err(error) => {
                 if error.kind() == ErrorKind::Denied {
                     metrics::add(&self.shared.metrics.denied, 1);
@@ -118,7 +126,6 @@ impl Service {
                 return Err(error);
             }
         };
-        let guest = admission.guests().and_then(|guests| guests.pass(&hello.token));
         let paths = &self.shared.paths;
         let known = match &flow {
             Some(flow) => paths.known(&**flow).await.up,

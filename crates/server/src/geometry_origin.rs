@@ -99,7 +99,11 @@ pub async fn read_beside(folder: PathBuf, name: String, offset_bytes: u64) -> Re
 /// Returns the path of a file of geometry in a folder, links followed.
 fn path_beside(folder: &Path, name: &str) -> Result<PathBuf> {
     let relative = Path::new(name);
-    let is_plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
+    let is_shown = |path: &Path| {
+        path.components()
+            .all(|part| matches!(part, Component::Normal(name) if !name.to_string_lossy().starts_with('.')))
+    };
+    let is_plain = is_shown(relative);
     if !is_plain || name.is_empty() || !is_geometry_name(name) {
         return Err(Error::new(
             ErrorKind::Denied,
@@ -110,7 +114,8 @@ fn path_beside(folder: &Path, name: &str) -> Result<PathBuf> {
     }
     let root = folder.canonicalize().map_err(|e| io_error(name, &e))?;
     let path = root.join(relative).canonicalize().map_err(|e| io_error(name, &e))?;
-    if !path.starts_with(&root) || !path.is_file() {
+    let is_in_folder = path.strip_prefix(&root).is_ok_and(is_shown);
+    if !is_in_folder || !path.is_file() {
         return Err(Error::new(ErrorKind::Denied, format!("`{name}` is no file in the folder of the data")));
     }
     Ok(path)

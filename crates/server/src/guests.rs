@@ -1,8 +1,9 @@
 //! Guests of a session: the links by which they come, and how an owner takes their access away.
 //!
 //! All guests of a role come with the same token. Each one who joins also gets a token of their own, which is the secret by
-//! which they come back. When an owner removes a guest, that token is deleted, the token of their link is replaced, and
-//! their connections may request nothing more. The other guests stay, and reconnect with their own tokens.
+//! which they come back; further pictures of their page have more. When an owner removes a guest, all their own tokens are
+//! deleted, the token of their link is replaced, and their connections may request nothing more. The other guests who are
+//! connected stay, and reconnect with their own tokens; those of the same link who are away need its new token.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,8 @@ use crate::token::Token;
 /// Most own tokens of guests that are kept: four times the participants of a session. A guest whose token is dropped needs a
 /// valid link to come back.
 const MAX_OWN_TOKENS: usize = 256;
+/// Most own tokens of one guest: those of the pictures of a page, and of the page before it was loaded again.
+const MAX_TOKENS_OF_GUEST: usize = 32;
 /// Most connections that are known for one guest: those of a page that reconnects often, and its further pictures.
 const MAX_PASSES: usize = 64;
 
@@ -47,6 +50,9 @@ pub struct Guest {
     pub role: GuestRole,
 }
 
+/// Number of somebody who came by a link; it stays the same when they come back with an own token.
+type GuestNumber = u64;
+
 /// Token of one guest who has joined.
 #[derive(Debug)]
 struct OwnToken {
@@ -54,6 +60,7 @@ struct OwnToken {
     role: GuestRole,
     /// Token of the link by which the guest came.
     link: Token,
+    guest: GuestNumber,
     passes: VecDeque<Weak<GuestPass>>,
 }
 
@@ -61,6 +68,7 @@ struct OwnToken {
 struct GuestState {
     links: Vec<Guest>,
     own: VecDeque<OwnToken>,
+    newest_guest: GuestNumber,
 }
 
 /// Links for guests, and the guests who came by them.
@@ -80,7 +88,7 @@ impl Guests {
     /// Creates the guests who may come by these links.
     #[must_use]
     pub fn new(links: Vec<Guest>) -> Self {
-        Self(Mutex::new(GuestState { links, own: VecDeque::new() }))
+        Self(Mutex::new(GuestState { links, ..GuestState::default() }))
     }
 
     /// Returns the links that are valid now.
@@ -100,14 +108,19 @@ impl Guests {
     /// Returns the pass of a new connection that offers this token; `None` if it is not the one of a guest.
     pub(crate) fn pass(self: &Arc<Self>, offered: &str) -> Option<Arc<GuestPass>> {
         let mut state = self.state();
-        let own = state.own.iter_mut().find(|own| own.token.matches(offered));
-        let link = match own.as_ref() {
-            Some(own) => own.link.clone(),
-            None => state.links.iter().find(|link| link.token.matches(offered))?.token.clone(),
+        let own = state.own.iter().find(|own| own.token.matches(offered));
+        let (link, guest) = match own {
+            Some(own) => (own.link.clone(), own.guest),
+            None => {
+                let link = state.links.iter().find(|link| link.token.matches(offered))?.token.clone();
+                state.newest_guest += 1;
+                (link, state.newest_guest)
+            }
         };
         let pass = Arc::new(GuestPass {
             guests: Arc::clone(self),
             link,
+            guest,
             has_joined: AtomicBool::new(false),
             is_removed: AtomicBool::new(false),
         });
@@ -127,9 +140,18 @@ impl Guests {
         let mut state = self.state();
         let Some(at) = state.own.iter().position(|own| own.token.matches(own_token)) else { return Ok(None) };
         let Some(own) = state.own.remove(at) else { return Ok(None) };
-        for pass in own.passes.iter().filter_map(Weak::upgrade) {
-            pass.is_removed.store(true, Ordering::Relaxed);
+        let is_of_guest = |other: &OwnToken| other.guest == own.guest;
+        for pass in
+            state.own.iter().filter(|other| is_of_guest(other)).chain([&own]).flat_map(|own| &own.passes)
+        {
+            if let Some(pass) = pass.upgrade() {
+                pass.is_removed.store(true, Ordering::Relaxed);
+            }
         }
+        // Without a connection nobody can tell whether a token of this link is one that the guest has kept.
+        state.own.retain(|other| {
+            !is_of_guest(other) && (other.is_connected() || !other.link.matches(own.link.secret()))
+        });
         let link = state.links.iter_mut().find(|link| link.token.matches(own.link.secret()));
         let token = link.map(|link| {
             link.token = new.clone();
@@ -149,6 +171,10 @@ impl Guests {
 }
 
 impl OwnToken {
+    fn is_connected(&self) -> bool {
+        self.passes.iter().any(|pass| pass.strong_count() > 0)
+    }
+
     fn add(&mut self, pass: &Arc<GuestPass>) {
         self.passes.retain(|old| old.strong_count() > 0);
         if self.passes.len() >= MAX_PASSES {
@@ -163,6 +189,7 @@ impl OwnToken {
 pub struct GuestPass {
     guests: Arc<Guests>,
     link: Token,
+    guest: GuestNumber,
     /// The guest takes part, and keeps that access when their link is replaced.
     has_joined: AtomicBool,
     is_removed: AtomicBool,
@@ -197,13 +224,17 @@ impl GuestPass {
             own.add(self);
             return Ok(());
         }
-        if state.own.len() >= MAX_OWN_TOKENS {
+        let is_own = |own: &OwnToken| own.guest == self.guest;
+        if state.own.iter().filter(|own| is_own(own)).count() >= MAX_TOKENS_OF_GUEST {
+            let oldest = state.own.iter().position(is_own);
+            state.own.remove(oldest.unwrap_or(0));
+        } else if state.own.len() >= MAX_OWN_TOKENS {
             // The oldest one without a connection, such as that of a further picture of a page that reconnected.
-            let unused =
-                state.own.iter().position(|own| own.passes.iter().all(|pass| pass.strong_count() == 0));
+            let unused = state.own.iter().position(|own| !own.is_connected());
             state.own.remove(unused.unwrap_or(0));
         }
-        let mut own = OwnToken { token, role, link: self.link.clone(), passes: VecDeque::new() };
+        let mut own =
+            OwnToken { token, role, link: self.link.clone(), guest: self.guest, passes: VecDeque::new() };
         own.add(self);
         state.own.push_back(own);
         Ok(())
@@ -269,12 +300,28 @@ mod tests {
     fn own_tokens_are_bounded() {
         let guests = guests();
         let pass = guests.pass("s").unwrap();
-        for i in 0..MAX_OWN_TOKENS + 7 {
+        for i in 0..MAX_TOKENS_OF_GUEST + 7 {
             pass.joined(&format!("secret{i}"), GuestRole::Steer).unwrap();
             pass.joined(&format!("secret{i}"), GuestRole::Steer).unwrap();
         }
-        assert_eq!(guests.state().own.len(), MAX_OWN_TOKENS);
-        assert!(guests.role("secret0").is_none() && guests.role("secret7").is_some());
+        assert_eq!(guests.state().own.len(), MAX_TOKENS_OF_GUEST);
+        assert!(guests.role("secret6").is_none() && guests.role("secret7").is_some());
+    }
+
+    #[test]
+    fn a_guest_who_was_removed_cannot_come_back_by_another_token_of_theirs() {
+        let guests = guests();
+        let page = join(&guests, "s", "page");
+        page.joined("pane", GuestRole::Steer).unwrap();
+        drop(join(&guests, "s", "closed tab"));
+        let other = join(&guests, "s", "other");
+        let again = guests.pass("pane").unwrap();
+        guests.remove("page").unwrap().unwrap();
+        for token in ["page", "pane", "closed tab", "s"] {
+            assert!(guests.role(token).is_none(), "{token}");
+        }
+        assert!(page.check().is_err() && again.check().is_err());
+        assert!(other.check().is_ok() && guests.role("other").is_some());
     }
 
     #[test]

@@ -11,6 +11,8 @@ use crate::connection::Service;
 
 /// Maximum number of rooms: each has a cache and a renderer of its own.
 pub const MAX_ROOMS: usize = 4;
+/// First parts of paths that rooms do not have.
+const NOT_IN_ROOMS: [&str; 3] = ["zarr", "metrics", "path"];
 /// Beginning of the paths of rooms.
 const PREFIX: &str = "/room/";
 
@@ -67,31 +69,34 @@ impl<S> Rooms<S> {
         Some(found)
     }
 
+    /// Checks that a room can be added, and closes none for it.
+    ///
+    /// # Errors
+    /// `Busy` if all are used.
+    pub fn check_place(&self) -> Result<()> {
+        let list = self.0.lock();
+        let is_free = |room: &NumberedRoom<S>| Arc::strong_count(&room.service) == 1;
+        if list.rooms.len() < MAX_ROOMS || list.rooms.iter().any(is_free) { Ok(()) } else { Err(busy()) }
+    }
+
     /// Closes the rooms that nobody uses until there is a place for one more, the oldest one first.
     ///
     /// # Errors
     /// `Busy` if all are used.
-    pub fn make_place(&self) -> Result<()> {
+    fn make_place(&self) -> Result<()> {
         let mut list = self.0.lock();
         while list.rooms.len() >= MAX_ROOMS {
             // A connection to a room holds its service.
-            let Some(at) = list.rooms.iter().position(|room| Arc::strong_count(&room.service) == 1) else {
-                return Err(Error::new(
-                    ErrorKind::Busy,
-                    format!(
-                        "{MAX_ROOMS} data sets are open and in use besides the first one; close the pages of one of them"
-                    ),
-                ));
-            };
-            list.rooms.remove(at);
+            let unused = list.rooms.iter().position(|room| Arc::strong_count(&room.service) == 1);
+            list.rooms.remove(unused.ok_or_else(busy)?);
         }
         Ok(())
     }
 
-    /// Adds a room, after [`make_place`](Self::make_place).
+    /// Adds a room. Closes one that nobody uses if there is no place, with what its session holds.
     ///
     /// # Errors
-    /// As [`make_place`](Self::make_place).
+    /// `Busy` if all are used.
     pub fn add(&self, location: &str, name: &str, service: S) -> Result<OpenRoom> {
         self.make_place()?;
         let mut list = self.0.lock();
@@ -116,8 +121,15 @@ impl<S> Rooms<S> {
     pub(crate) fn at(&self, uri: &Uri) -> Option<RoomPath<S>> {
         let rest = uri.path().strip_prefix(PREFIX)?;
         let Some((number, path)) = rest.split_once('/') else {
-            return Some(RoomPath::Slash(format!("{rest}/")));
+            // Nothing but a number, so that the redirection leads to no other site.
+            return Some(
+                rest.parse().map_or(RoomPath::Gone, |number: u32| RoomPath::Slash(format!("{number}/"))),
+            );
         };
+        // These are for the first data set only.
+        if NOT_IN_ROOMS.iter().any(|first| path.split('/').next() == Some(first)) {
+            return Some(RoomPath::Gone);
+        }
         let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
         let service = {
             let list = self.0.lock();
@@ -129,6 +141,15 @@ impl<S> Rooms<S> {
             _ => RoomPath::Gone,
         })
     }
+}
+
+fn busy() -> Error {
+    Error::new(
+        ErrorKind::Busy,
+        format!(
+            "{MAX_ROOMS} data sets are open and in use besides the first one; close the pages of one of them"
+        ),
+    )
 }
 
 impl<S> NumberedRoom<S> {
@@ -156,14 +177,18 @@ mod tests {
         };
         assert_eq!(uri, "/wire?x=1");
         assert!(matches!(path("/room/1"), Some(RoomPath::Slash(to)) if to == "1/"));
+        for gone in ["/room/https:evil.example", "/room/1/zarr/a", "/room/1/metrics"] {
+            assert!(matches!(path(gone), Some(RoomPath::Gone)), "{gone}");
+        }
         assert_eq!(rooms.find("at 3").unwrap().path, "room/3/");
         assert!(rooms.find("elsewhere").is_none());
         // The second is the oldest one that is not used.
         rooms.add("at 5", "a", ()).unwrap();
         assert!(matches!(path("/room/2/"), Some(RoomPath::Gone)));
         let held: Vec<_> = ["/room/3/", "/room/4/", "/room/5/"].map(path).into_iter().collect();
-        assert_eq!(rooms.make_place().unwrap_err().kind(), ErrorKind::Busy);
+        assert_eq!(rooms.check_place().unwrap_err().kind(), ErrorKind::Busy);
         drop((used, held));
+        assert!(rooms.check_place().is_ok() && rooms.list().len() == MAX_ROOMS);
         assert!(rooms.make_place().is_ok() && rooms.list().len() < MAX_ROOMS);
     }
 }

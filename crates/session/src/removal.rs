@@ -30,8 +30,10 @@ impl Room {
         }
         let member = self.find(who)?;
         let removed = RemovedMember { name: member.name.clone(), secret: std::mem::take(&mut member.secret) };
-        self.leave(who);
-        self.push(RoomEvent::Tell(who, Item::Removed { by }));
+        for gone in self.panes_of(who).into_iter().chain([who]) {
+            self.leave(gone);
+            self.push(RoomEvent::Tell(gone, Item::Removed { by: by.clone() }));
+        }
         Ok(removed)
     }
 }
@@ -45,7 +47,33 @@ mod tests {
 
     fn enter(room: &mut Room, name: &str, role: Role) -> ParticipantId {
         let secret = format!("secret of {name}");
-        room.enter(&RoomEntry { name, resume: "", secret }, role).unwrap()
+        room.enter(&RoomEntry { name, secret, ..RoomEntry::default() }, role).unwrap()
+    }
+
+    #[test]
+    fn nobody_is_in_a_session_unseen_and_pictures_of_a_page_go_with_it() {
+        let mut room = Room::new("tooth", View::default());
+        let ada = enter(&mut room, "Ada", Role::Own);
+        let by = |connection| RoomEntry { connection, ..RoomEntry::default() };
+        let [page, pane, other] =
+            [7, 7, 8].map(|connection| room.enter(&by(connection), Role::Watch).unwrap());
+        room.set_pane(pane).unwrap();
+        for hidden in [page, other] {
+            assert_eq!(room.set_pane(hidden).unwrap_err().kind(), ErrorKind::Denied);
+        }
+        let listed = |room: &Room| {
+            let listed = room.participants.iter().filter(|(_, member)| !member.is_pane);
+            listed.map(|(&id, _)| id).collect::<Vec<_>>()
+        };
+        assert_eq!(listed(&room), [ada, page, other]);
+        room.remove(ada, page).unwrap();
+        assert_eq!(listed(&room), [ada, other]);
+        assert!(room.view(pane).is_none());
+
+        let second = room.enter(&by(8), Role::Watch).unwrap();
+        room.set_pane(second).unwrap();
+        room.leave(other);
+        assert_eq!(listed(&room), [ada, second], "without its main picture");
     }
 
     #[test]
@@ -69,7 +97,8 @@ mod tests {
         assert_eq!(for_bob, [&RoomEvent::Tell(bob, Item::Removed { by: "Ada".into() })]);
         let people = room.participants();
         assert!(people.iter().all(|person| person.id != bob && !person.presents && person.follows.is_none()));
-        let entry = RoomEntry { name: "Bob", resume: "secret of Bob", secret: "another".into() };
+        let entry =
+            RoomEntry { name: "Bob", resume: "secret of Bob", secret: "another".into(), connection: 0 };
         assert_ne!(room.enter(&entry, Role::Steer).unwrap(), bob);
     }
 

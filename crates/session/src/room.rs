@@ -65,6 +65,8 @@ pub struct RoomEntry<'a> {
     pub resume: &'a str,
     /// Secret by which the new participant can come back, hard to guess; empty if they cannot.
     pub secret: String,
+    /// Number of the connection, by which the pictures of one page belong together; 0 if it is not known.
+    pub connection: u64,
 }
 
 pub(crate) struct RoomMember {
@@ -95,6 +97,8 @@ pub(crate) struct RoomMember {
     pub(crate) away_since: Option<Duration>,
     /// True for a further picture of another participant's page.
     pub(crate) is_pane: bool,
+    /// Number of the connection; 0 if it is not known.
+    connection: u64,
 }
 
 /// Participants of a session and their views.
@@ -157,6 +161,7 @@ impl Room {
         let Some(member) = self.participants.get_mut(&id) else { return Ok(id) };
         member.away_since = None;
         member.content_sent = None;
+        member.connection = entry.connection;
         let (seq, view) = (member.seq, member.view.clone());
         let joined = Item::Joined {
             you: id,
@@ -223,6 +228,7 @@ impl Room {
             content_sent: None,
             away_since: None,
             is_pane: false,
+            connection: entry.connection,
         };
         if let Some((leader, view)) = self.first_leader(role) {
             member.follows = Some(leader);
@@ -236,14 +242,45 @@ impl Room {
     /// leave out.
     ///
     /// # Errors
-    /// `NotFound` for a participant who left.
+    /// `NotFound` for a participant who left; `Denied` for guests whose connection has no other picture: nobody is in a
+    /// session unseen.
     pub fn set_pane(&mut self, who: ParticipantId) -> Result<()> {
+        let (connection, is_owner) = {
+            let member = self.find(who)?;
+            (member.connection, member.admitted_as == Role::Own)
+        };
+        if !is_owner && !self.has_listed(connection, who) {
+            return Err(Error::new(
+                ErrorKind::Denied,
+                "a further picture needs a page that takes part in the session by the same connection",
+            ));
+        }
         let member = self.find(who)?;
         member.is_pane = true;
         // It shows what its page wants, also during presentations.
         (member.follows, member.opted_out) = (None, true);
         self.tell_participants();
         Ok(())
+    }
+
+    /// Returns whether somebody in the lists of participants, except `who`, came by this connection.
+    fn has_listed(&self, connection: u64, who: ParticipantId) -> bool {
+        let listed = |(&id, member): (&ParticipantId, &RoomMember)| {
+            id != who && !member.is_pane && member.connection == connection
+        };
+        connection != 0 && self.participants.iter().any(listed)
+    }
+
+    /// Returns the further pictures of the page of a participant.
+    pub(crate) fn panes_of(&self, who: ParticipantId) -> Vec<ParticipantId> {
+        let Some(connection) = self.participants.get(&who).map(|member| member.connection) else {
+            return Vec::new();
+        };
+        let panes = self.participants.iter().filter(|(_, member)| member.is_pane);
+        panes
+            .filter(|(_, member)| connection != 0 && member.connection == connection)
+            .map(|(&id, _)| id)
+            .collect()
     }
 
     /// Changes a participant's view. A change that is not newer than their last one is dropped. `check`
@@ -352,6 +389,11 @@ impl Room {
     /// Removes a participant and their events.
     pub fn leave(&mut self, who: ParticipantId) {
         let Some(member) = self.participants.remove(&who) else { return };
+        if member.connection != 0 && !member.is_pane && !self.has_listed(member.connection, who) {
+            // What stays of a page without its main picture is listed.
+            let left = self.participants.values_mut().filter(|other| other.connection == member.connection);
+            left.for_each(|other| other.is_pane = false);
+        }
         self.events.retain(|event| event.to() != who);
         self.end_leading(who, &member.name);
         self.tell_participants();

@@ -94,7 +94,7 @@ impl World {
         let secret = format!("secret {at} {}", self.now.as_nanos());
         let page = &self.pages[at];
         let role = page.role.unwrap();
-        let entry = RoomEntry { name: "somebody", resume: &page.secret, secret };
+        let entry = RoomEntry { name: "somebody", resume: &page.secret, secret, connection: 0 };
         if self.room.enter(&entry, role).is_err() {
             return;
         }
@@ -152,7 +152,7 @@ impl World {
         page.is_content_due = false;
         page.shown = None;
         page.pending.clear();
-        let entry = RoomEntry { name: "somebody", resume: &page.secret, secret: String::new() };
+        let entry = RoomEntry { name: "somebody", resume: &page.secret, ..RoomEntry::default() };
         let role = page.role.unwrap();
         // A secret of the page that is used in spite of that gives another participant, who leaves at once.
         if let Ok(other) = self.room.enter(&entry, role) {
@@ -461,7 +461,12 @@ fn content_is_bounded_and_a_late_joiner_gets_all_of_it() {
 #[test]
 fn a_participant_who_comes_back_within_a_minute_is_the_same() {
     let mut room = Room::new("data", View::default());
-    let entry = |resume: &'static str, secret: &str| RoomEntry { name: "Ada", resume, secret: secret.into() };
+    let entry = |resume: &'static str, secret: &str| RoomEntry {
+        name: "Ada",
+        resume,
+        secret: secret.into(),
+        connection: 0,
+    };
     let ada = room.enter(&entry("", "s1"), Role::Own).unwrap();
     let time =
         |seq, time: u64| ViewChange { seq, view: fields(json!({"time": time})), ..ViewChange::default() };
@@ -496,7 +501,7 @@ fn people_who_are_away_make_room_for_others() {
     let all: Vec<ParticipantId> = (0..MAX_PARTICIPANTS)
         .map(|i| {
             let secret = format!("s{i}");
-            room.enter(&RoomEntry { name: "x", resume: "", secret }, Role::Steer).unwrap()
+            room.enter(&RoomEntry { name: "x", secret, ..RoomEntry::default() }, Role::Steer).unwrap()
         })
         .collect();
     room.join("late", Role::Steer).unwrap_err();

@@ -14,7 +14,7 @@ use gpu::MissingBlocks;
 use render::{Cancel, Cutting, Fidelity, ImageSize, Scene, SlabRequest};
 use session::{DrawnRange, FidelityBadge, ParticipantId, ValueSummary};
 use tokio::task::JoinSet;
-use view::{ColorBy, Transfer, TransferChoice, View};
+use view::{ColorBy, LayerLabels, Transfer, TransferChoice, View, ViewLayer};
 
 use crate::encode::slabs::FilmSlabs;
 use crate::loading::volume::{Volume, VolumeSubscription};
@@ -79,6 +79,34 @@ fn other_participant(participant: ParticipantId) -> ParticipantId {
     if participant == FIRST { SECOND } else { FIRST }
 }
 
+/// Values for which colors are chosen once in a film: an array, and the indices on its axes that are neither space nor time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct FilmValues {
+    array: String,
+    at: BTreeMap<String, u64>,
+}
+
+impl FilmValues {
+    /// Returns the values that a view shows.
+    fn of_view(view: &View) -> Self {
+        Self { array: view.array.clone(), at: view.at.clone() }
+    }
+
+    /// Returns the values that give a view its colors.
+    fn of_colors(by: &ColorBy) -> Self {
+        Self { array: by.array.clone(), at: by.at.clone() }
+    }
+
+    /// Returns the values of a layer, whose indices are those of the view where it has none.
+    fn of_layer(layer: &ViewLayer, view: &View, dataset: &Dataset) -> Self {
+        let array = layer.array.clone().unwrap_or_default();
+        let axes = dataset.find(&array).map(|(_, info)| &info.axes[..]).unwrap_or_default();
+        let shared = view.at.iter().filter(|(name, _)| axes.iter().any(|axis| axis.name == **name));
+        let at = shared.chain(&layer.at).map(|(name, index)| (name.clone(), *index)).collect();
+        Self { array, at }
+    }
+}
+
 /// Picture whose blocks are being fetched.
 struct PendingPicture {
     /// View plan, which covers more than the picture where its slabs do.
@@ -98,12 +126,12 @@ pub struct Film {
     pixels: PixelPrecision,
     /// Number of pictures planned so far.
     planned_pictures: u64,
-    /// Transfer function that was chosen for the first picture.
-    chosen: Option<Transfer>,
-    /// Colors by another array that were chosen for the first picture.
-    chosen_colors: Option<ColorBy>,
-    /// Transfer functions chosen for layers, by their index in the view.
-    chosen_layers: BTreeMap<usize, Transfer>,
+    /// Transfer functions that were chosen for the first picture of each array.
+    chosen: BTreeMap<FilmValues, Transfer>,
+    /// Colors by another array that were chosen for the first picture with them.
+    chosen_colors: BTreeMap<FilmValues, ColorBy>,
+    /// Transfer functions that were chosen for layers.
+    chosen_layers: BTreeMap<(FilmValues, Option<LayerLabels>), Transfer>,
     pending: Option<PendingPicture>,
     slabs: Option<FilmSlabs>,
     /// Participant of the next picture, which still holds the blocks of the previous one.
@@ -174,8 +202,8 @@ impl Film {
             size,
             pixels,
             planned_pictures: 0,
-            chosen: None,
-            chosen_colors: None,
+            chosen: BTreeMap::new(),
+            chosen_colors: BTreeMap::new(),
             chosen_layers: BTreeMap::new(),
             pending: None,
             slabs,
@@ -258,9 +286,7 @@ impl Film {
         self.views = Vec::new().into_iter();
         all_blocks(&self.shared, None, &view_plan, &mut progress).await?;
         let view = self.filled(&view, &view_plan)?;
-        let boxes = self.shared.boxes(&view).await?;
-        let (camera, size) = (camera_of(&view, &view_plan.subscription.volume.view)?, self.size);
-        let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..view_plan.scene(&view)? };
+        let (scene, boxes) = self.scene(&view, &view_plan).await?;
         Ok(Some(RowPicture::new(Arc::clone(&self.shared), view_plan, view, scene, boxes)))
     }
 
@@ -300,7 +326,8 @@ impl Film {
         old: Option<VolumeSubscription>,
     ) -> Result<ViewPlan> {
         // With several ranks it is used to estimate the work.
-        view.transfer = view.transfer.or_else(|| self.chosen.clone());
+        let chosen = self.chosen.get(&FilmValues::of_view(&view));
+        view.transfer = view.transfer.or_else(|| chosen.cloned());
         let (shared, number) = (Arc::clone(&self.shared), self.planned_pictures);
         let planning = move || match &shared.launcher {
             Some(launcher) => {
@@ -323,34 +350,38 @@ impl Film {
     }
 
     /// Returns the view with its missing transfer function and colors set to those chosen for the first
-    /// picture.
+    /// picture of the same values.
     fn filled(&mut self, view: &View, view_plan: &ViewPlan) -> Result<View> {
         let mut view = view.clone();
         // With colors by another array, the requested color map applies to that array.
         let color_by_map =
             self.choice.as_ref().and_then(TransferChoice::map).filter(|_| view.color_by.is_some());
         let choice = self.choice.as_ref().filter(|_| color_by_map.is_none());
-        let transfer = match (&view.transfer, &self.chosen) {
+        let values = FilmValues::of_view(&view);
+        let transfer = match (&view.transfer, self.chosen.get(&values)) {
             // Already chosen for an earlier picture.
             (None, Some(chosen)) => chosen.clone(),
             _ => chosen_transfer(&view, &view_plan.subscription.volume, choice, self.range)?,
         };
         // Colors chosen from a picture without any value would not fit the next ones.
         if view_plan.subscription.volume.voxels_seen() > 0.0 {
-            self.chosen.get_or_insert_with(|| transfer.clone());
+            self.chosen.entry(values).or_insert_with(|| transfer.clone());
         }
         view.transfer = Some(transfer);
         view.shading = Some(view_plan.is_shaded(&view)?);
         if let Some((by, color_by)) = view.color_by.as_mut().zip(view_plan.subscription.color_by.as_ref()) {
-            if let Some(chosen) = &self.chosen_colors {
+            let values = FilmValues::of_colors(by);
+            if let Some(chosen) = self.chosen_colors.get(&values) {
                 by.range = by.range.or(chosen.range);
                 by.map = by.map.take().or_else(|| chosen.map.clone());
             }
             *by = chosen_colors(by, &color_by.volume, color_by_map);
-            self.chosen_colors.get_or_insert_with(|| by.clone());
+            self.chosen_colors.entry(values).or_insert_with(|| by.clone());
         }
         for (layer, subscription) in view_plan.layers.iter().zip(&view_plan.subscription.layers) {
-            let chosen = self.chosen_layers.entry(layer.layer);
+            let own = &view.layers[layer.layer];
+            let values = FilmValues::of_layer(own, &view, &view_plan.dataset);
+            let chosen = self.chosen_layers.entry((values, own.labels));
             let own = &mut view.layers[layer.layer];
             if own.transfer.is_none() && (subscription.volume.voxels_seen() > 0.0) {
                 let transfer = chosen.or_insert_with(|| chosen_layer_transfer(&subscription.volume));
@@ -360,17 +391,23 @@ impl Film {
         Ok(view)
     }
 
-    async fn draw(&mut self, PendingPicture { view_plan, view, slabs }: &PendingPicture) -> Result<Still> {
-        let drawable = view_plan.subscription.drawable();
-        let view = self.filled(view, view_plan)?;
-        let boxes = self.shared.boxes(&view).await?;
-        let (camera, size) = (camera_of(&view, &drawable.volume.view)?, self.size);
-        let mut scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..view_plan.scene(&view)? };
-        let (geometry, errors) = self.shared.geometry.of(&view).await;
+    /// Returns the scene of a filled view, with its grids and its geometry. Geometry that cannot be drawn is an error.
+    async fn scene(&self, view: &View, view_plan: &ViewPlan) -> Result<(Scene, Arc<GridBoxes>)> {
+        let boxes = self.shared.boxes(view).await?;
+        let (camera, size) = (camera_of(view, &view_plan.subscription.volume.view)?, self.size);
+        let mut scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..view_plan.scene(view)? };
+        let (geometry, errors) = self.shared.geometry.of(view).await;
         if let Some(error) = errors.into_iter().next() {
             return Err(error);
         }
         scene.geometry = geometry.for_scene(&scene, &view_plan.dataset, view_plan.array())?;
+        Ok((scene, boxes))
+    }
+
+    async fn draw(&mut self, PendingPicture { view_plan, view, slabs }: &PendingPicture) -> Result<Still> {
+        let drawable = view_plan.subscription.drawable();
+        let view = self.filled(view, view_plan)?;
+        let (scene, boxes) = self.scene(&view, view_plan).await?;
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
         let (painter, launcher) = (Arc::clone(&self.shared.painter), self.shared.launcher.clone());
@@ -428,7 +465,7 @@ fn check_ranks(view: &View, rank_group: Option<&RankGroup>, slabs: Option<&FilmS
             "several ranks cannot cast slabs: render them with one process, without `--ranks` or `mpirun`",
         ));
     }
-    if rank_group.is_some() && view.layers.iter().any(view::ViewLayer::is_shown) {
+    if rank_group.is_some() && view.layers.iter().any(ViewLayer::is_shown) {
         return Err(Error::unsupported(
             "several ranks cannot draw layers: render them with one process, without `--ranks` or `mpirun`",
         ));

@@ -52,7 +52,7 @@ pub use measure::request::{
     MAX_CORNERS, MAX_PICKS, MeasureRequest, PickRequest, ViewChoice, ViewMeasurement,
 };
 pub use measure::series::{MAX_STEPS, TimeSeries};
-pub use painter::{DrawDevice, DrawResources, Painter};
+pub use painter::{DrawDevice, DrawResources, MIN_MEMORY_BYTES, Painter};
 pub use ranks::launcher::{PixelPrecision, RankChannels, RankGroup};
 pub use ranks::worker::run_worker;
 pub use row_picture::{BAND_PIXELS, RowPicture};
@@ -61,5 +61,5 @@ pub use viewer::grid_boxes::grid_color;
 pub use viewer::outbox::OutgoingItem;
 pub use viewer::pace::{LOADING_BUDGET, MAX_FRAMES_IN_FLIGHT, MOVING_BUDGET, MOVING_HOLD, REFRESH, SETTLE};
 pub use viewer::scene::camera_in;
-pub use viewer::session::{MIN_MEMORY_BYTES, Participant, Session, SessionLoad};
+pub use viewer::session::{Participant, Session, SessionLoad};
 pub use viewer::shared::{ProgressQuery, RemovalHook};

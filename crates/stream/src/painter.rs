@@ -15,6 +15,9 @@ use render::{Cancel, DrawnRows, RenderedImage, Scene, Snapshot};
 use crate::geometry::GeometryFetch;
 use crate::tasks::{blocking, lower_priority};
 
+/// Least memory of a session, bytes: a few of the largest usual blocks, loaded and in flight.
+pub const MIN_MEMORY_BYTES: u64 = 8 << 20;
+
 /// Steps of `nice` by which threads for pictures in the background stand behind those of viewers: the most that Linux has.
 const BACKGROUND_NICE_STEPS: i32 = 19;
 
@@ -104,10 +107,12 @@ impl DrawResources {
         Ok(Self { memory_bytes, painter: Arc::new(painter), geometry: None })
     }
 
-    /// Returns the resources of one of several pictures that are drawn at the same time.
+    /// Returns the resources of one of several pictures that are drawn at the same time. Each gets at least the memory that a
+    /// picture needs, if these resources have it.
     #[must_use]
     pub fn divided(self, pictures: u64) -> Self {
-        Self { memory_bytes: self.memory_bytes / pictures.max(1), ..self }
+        let least = MIN_MEMORY_BYTES.min(self.memory_bytes);
+        Self { memory_bytes: (self.memory_bytes / pictures.max(1)).max(least), ..self }
     }
 
     /// Returns the painter.
@@ -270,5 +275,18 @@ impl fmt::Display for Painter {
             Some(caster) => f.write_str(caster.name()),
             None => f.write_str("CPU"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_pictures_side_by_side_each_have_the_memory_that_a_picture_needs() {
+        let share = |bytes: u64| DrawResources::from(bytes).divided(10).memory_bytes;
+        assert_eq!(share(20 * MIN_MEMORY_BYTES), 2 * MIN_MEMORY_BYTES);
+        assert_eq!(share(4 * MIN_MEMORY_BYTES), MIN_MEMORY_BYTES);
+        assert_eq!(share(MIN_MEMORY_BYTES - 1), MIN_MEMORY_BYTES - 1, "too little stays too little");
     }
 }

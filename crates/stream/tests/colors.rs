@@ -149,6 +149,29 @@ async fn a_film_in_colors_of_another_array_keeps_them_and_fetches_ahead() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_film_that_changes_the_array_chooses_colors_for_each() {
+    let data = Pyramid::with_heat(32, 16, 1);
+    let ball = view_of_ball(&data);
+    let of = |fields: serde_json::Value| ball.merged(fields.as_object().unwrap()).unwrap();
+    let name = &ball.array;
+    let views = vec![
+        of(json!({"layers": [{"array": "heat"}], "color_by": {"array": "heat"}})),
+        of(json!({"array": "heat", "layers": [{"array": name}], "color_by": {"array": name}})),
+        of(json!({"layers": [{"array": "heat"}], "color_by": {"array": "heat"}})),
+    ];
+    let pictures = film_of(&data, views.clone()).await;
+    for (number, (still, _)) in pictures.iter().enumerate() {
+        let alone = film_of(&data, vec![views[number].clone()]).await;
+        let chosen = |view: &View| {
+            (view.transfer.clone(), view.color_by.clone(), view.layers[0].transfer.clone().unwrap())
+        };
+        assert_eq!(chosen(&still.view), chosen(&alone[0].0.view), "picture {number}");
+    }
+    assert_ne!(pictures[0].0.view.transfer, pictures[1].0.view.transfer);
+    assert_eq!(pictures[0].0.view.transfer, pictures[2].0.view.transfer);
+}
+
+#[tokio::test(start_paused = true)]
 async fn memory_is_a_hard_limit_of_both_arrays() {
     let data = Pyramid::with_heat(192, 32, 1);
     let memory = MIN_MEMORY_BYTES;

@@ -84,7 +84,7 @@ pub struct ViewLayer {
 }
 
 /// Drawing of the labels of an array layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LayerLabels {
     /// All voxels of a label.
@@ -381,6 +381,35 @@ mod tests {
         let fields = json!({"array": "seg"});
         let changed = View { array: "ct".into(), layers: view.layers, ..View::default() };
         assert!(changed.with_consequences(fields.as_object().unwrap(), &data).contains_key("layers"));
+    }
+
+    #[test]
+    fn only_layers_that_do_not_fit_any_more_are_removed() {
+        use array::AxisKind::{Time, X, Y, Z};
+        let space = [(Z, 4), (Y, 4), (X, 5)];
+        let over_time = |times| [&[(Time, times)], &space[..]].concat();
+        let (long, short) = (over_time(9), over_time(3));
+        let mut data =
+            crate::view::tests::data(&[("ct", &long), ("short", &short), ("seg", &space), ("um", &space)]);
+        data.arrays[3].world_units = "um".into();
+        let layers = json!([
+            {"geometry": "lung.ply", "color": [1, 2, 3]}, {"array": "short", "opacity": 0.5},
+            {"array": "seg", "labels": "filled"},
+        ]);
+        let view = View::parse(&json!({"array": "ct", "time": 2, "layers": layers}).to_string()).unwrap();
+        let left = |fields: Value| {
+            let view = view.merged(&view.with_consequences(fields.as_object().unwrap(), &data)).unwrap();
+            view.layers_in(&data).unwrap();
+            view.layers.iter().map(|layer| layer.title().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(left(json!({"time": 1})), ["lung.ply", "short", "seg"]);
+        assert_eq!(left(json!({"time": 5})), ["lung.ply", "seg"], "`short` has three time steps");
+        data.arrays.iter_mut().take(3).for_each(|array| array.world_units = "mm".into());
+        let left = |fields: Value| {
+            let view = view.merged(&view.with_consequences(fields.as_object().unwrap(), &data)).unwrap();
+            view.layers.iter().map(|layer| layer.title().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(left(json!({"array": "um"})), ["lung.ply"], "its lengths have other units");
     }
 
     #[test]

@@ -191,8 +191,8 @@ impl View {
     }
 
     /// Returns the fields to merge when `fields` are requested: if they name another array, fields that only
-    /// made sense for the old one are reset, unless they are given too. Colors by another array and layers are
-    /// removed if they do not fit any more.
+    /// made sense for the old one are reset, unless they are given too. Colors by another array, and each layer
+    /// of an array, are removed if they do not fit any more.
     #[must_use]
     pub fn with_consequences(&self, fields: &Map<String, Value>, dataset: &Dataset) -> Map<String, Value> {
         let mut all = self.with_consequences_of_array(&with_present_names(fields), dataset);
@@ -201,9 +201,15 @@ impl View {
             all.insert("color_by".into(), Value::Null);
         }
         if !self.layers.is_empty() && !all.contains_key("layers") {
-            let fits = self.merged(&all).is_ok_and(|view| view.layers_in(dataset).is_ok());
-            if !fits {
-                all.insert("layers".into(), Value::Null);
+            // Fields that make no view are refused later, with the reason.
+            let view = self.merged(&all).ok();
+            let fits = |layer: &ViewLayer| {
+                let alone = |view: &Self| Self { layers: vec![layer.clone()], ..view.clone() };
+                view.as_ref().is_none_or(|view| alone(view).layers_in(dataset).is_ok())
+            };
+            let kept: Vec<&ViewLayer> = self.layers.iter().filter(|layer| fits(layer)).collect();
+            if kept.len() < self.layers.len() {
+                all.insert("layers".into(), serde_json::to_value(&kept).unwrap_or_default());
             }
         }
         all

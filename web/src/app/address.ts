@@ -10,6 +10,14 @@ import type { View, ViewPatch } from "../view/schema.ts";
 /** Time without changes after which the address follows the view: browsers limit the rate of its changes. */
 const REMEMBER_MILLIS = 500;
 
+/** Parts of another link that is opened on the page. */
+export interface NewLink {
+  /** View settings; null if it has no view. */
+  readonly view: ViewPatch | null;
+  readonly marks: string | null;
+  readonly panes: PaneCameras;
+}
+
 export class Address {
   /** View settings of the link. */
   readonly patch: ViewPatch;
@@ -19,7 +27,7 @@ export class Address {
   /** Cameras of further pictures: of the link at first, later those to put into links. */
   panes: PaneCameras = {};
   /** Called when another link is opened on this page. */
-  onNewLink: (patch: ViewPatch, panes: PaneCameras) => void = () => undefined;
+  onNewLink: (link: NewLink) => void = () => undefined;
   readonly #settings: EmbeddingSettings | null;
   #token = "";
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -34,14 +42,14 @@ export class Address {
       return;
     }
     const first = this.#read();
-    this.patch = first.patch;
-    this.warnings = first.warnings;
+    this.patch = first.view?.patch ?? {};
+    this.warnings = first.view?.warnings ?? [];
     this.marks = first.marks;
     this.panes = first.panes;
     window.addEventListener("hashchange", () => {
-      const { patch, panes } = this.#read();
+      const { view, marks, panes } = this.#read();
       this.panes = panes;
-      this.onNewLink(patch, panes);
+      this.onNewLink({ view: view?.patch ?? null, marks, panes });
     });
   }
 
@@ -68,7 +76,8 @@ export class Address {
     return page + formatFragment(view, withToken ? this.#token : null, this.marks, this.panes);
   }
 
-  #read(): { patch: ViewPatch; warnings: readonly string[] } & Pick<Fragment, "marks" | "panes"> {
+  /** Reads the link, and takes the token out of it. */
+  #read(): Omit<Fragment, "token"> {
     const { token, view, marks, panes } = parseFragment(window.location.hash);
     if (token !== null) {
       this.setToken(token);
@@ -81,6 +90,6 @@ export class Address {
     } else if (this.#token === "") {
       this.#token = storedToken(pageStorage("sessionStorage"), window.location.pathname);
     }
-    return { patch: view?.patch ?? {}, warnings: view?.warnings ?? [], marks, panes };
+    return { view, marks, panes };
   }
 }

@@ -17,11 +17,11 @@ import {
 import { notesToJson, notesToMarkdown } from "../session/together/export.ts";
 import { leaveResume, storedName, storeName, takeResume } from "../session/together/identity.ts";
 import type { Pointer, PointerPlace } from "../session/together/items.ts";
-import { cameraAt, journeyOf, LEG_MILLIS, stopsOf } from "../session/together/path.ts";
+import { journeyOf, LEG_MILLIS, stopsOf, viewAt } from "../session/together/path.ts";
 import { pointerPlace, worldPoint, type ScreenPoint } from "../session/together/space.ts";
 import { Throttle } from "../session/together/throttle.ts";
 import { parseView, viewToJson } from "../view/parse.ts";
-import { EMPTY_VIEW, type Vec3, type View, type ViewPatch } from "../view/schema.ts";
+import { EMPTY_VIEW, wholeView, type Vec3, type View, type ViewPatch } from "../view/schema.ts";
 import type { FromWorker } from "../worker/messages.ts";
 import { fileNameFor, saveFile } from "./save.ts";
 import type { State } from "./state.ts";
@@ -249,7 +249,7 @@ export class Together {
   flyTo = (view: PinnedNote["view"]): void => {
     this.stopPath();
     const { patch } = parseView(view);
-    this.#options.change({ ...EMPTY_VIEW, ...patch });
+    this.#options.change(wholeView(patch, this.#options.state().view.array));
   };
 
   /** Plays the bookmarks as a path of the camera, or stops it. */
@@ -325,12 +325,10 @@ export class Together {
     let reached = -1;
     const step = (now: number) => {
       const at = Math.min(Math.max(0, (now - began) / LEG_MILLIS), stops.length - 1);
-      const camera = cameraAt(stops, at);
       const isAtEnd = at >= stops.length - 1;
-      const passed = Math.floor(at);
-      const rest = passed > reached ? stops[passed]?.rest : {};
-      reached = passed;
-      if (camera) this.#options.change({ ...rest, camera }, !isAtEnd);
+      const patch = viewAt(stops, at, reached, this.#options.state().view.array);
+      reached = Math.floor(at);
+      if (patch) this.#options.change(patch, !isAtEnd);
       if (isAtEnd) this.stopPath();
       else this.#path = requestAnimationFrame(step);
     };

@@ -26,7 +26,7 @@ import type { PickedPlace } from "../ui/probe/place.ts";
 import type { Position } from "../ui/probe/rest.ts";
 import { pickedSize, requestPick } from "../ui/probe/requests.ts";
 import type { PaneCameras } from "../view/fragment.ts";
-import type { Camera, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
+import { wholeView, type Camera, type Transfer, type Vec3, type ViewPatch } from "../view/schema.ts";
 import type { CalledOperation, FromWorker, ToWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
 import { Calls } from "./calls.ts";
@@ -128,9 +128,8 @@ export class Viewer implements Actions {
     });
     this.#address = new Address(options.embedding?.settings);
     this.#requestedView = this.#address.patch;
-    const marks = parseMarks(this.#address.marks) ?? storedMarks(pageStorage("localStorage"));
-    this.#address.marks = formatMarks(marks);
-    this.#state = { ...this.#state, marks, mayOpen: options.embedding === null };
+    this.#state = { ...this.#state, mayOpen: options.embedding === null };
+    this.#showMarksOf(this.#address.marks);
     this.#connection = new ConnectionManager({
       token: () => this.#address.token,
       ownToken: () => this.together.identity().resume,
@@ -157,9 +156,15 @@ export class Viewer implements Actions {
     }).observe(this.#options.canvas);
     this.#watchPixelRatio();
     this.#resized();
-    this.#address.onNewLink = (patch, panes) => {
+    this.#address.onNewLink = ({ view, marks, panes }) => {
       this.#options.onPaneCameras(panes);
-      this.change(patch);
+      this.#showMarksOf(marks);
+      if (view) {
+        const { array } = this.#viewSync.view;
+        // Without a connection it is shown after the next one; before the first one, the node adds the rest.
+        this.#requestedView = array === "" ? view : wholeView(view, array);
+        this.change(this.#requestedView);
+      }
       if (this.#state.connection.kind !== "open") this.connectNow();
     };
     this.#connection.connect();
@@ -479,6 +484,8 @@ export class Viewer implements Actions {
   }
 
   #joined(view: Json, seq: number): void {
+    // Answers to calls of an earlier connection cannot arrive any more.
+    this.calls.disconnected();
     // Somebody who only watches, or follows as before, sees the view of the leader.
     const isLed = this.#state.role === "watch" || (seq > 0 && this.#state.together.leader !== null);
     this.#viewSync.joined(view, isLed ? {} : this.#requestedView, seq);
@@ -519,9 +526,9 @@ export class Viewer implements Actions {
     const array = dataset ? findArray(dataset, view.array) : null;
     const stats = this.#state.stats?.array === array?.name ? this.#state.stats : null;
     const isElsewhere = array !== null && stats !== null && stats.position !== statsKey(array, view);
-    // After the first answer, a reconnection restores the view on the screen.
-    if (this.#state.connection.kind === "open" && view.camera !== null)
-      this.#requestedView = withoutNulls(view);
+    // After the first answer, which has a camera, a reconnection restores the view on the screen: also what was changed or cleared
+    // without a connection.
+    if (view.camera !== null) this.#requestedView = view;
     this.#picture.setBackground(view.background);
     this.#set({ view, array, stats, isCurrent: this.#isCurrent(), isSettling: this.#viewSync.isSettling });
     // During playback no histograms are requested; one is requested for the step at which it stops.
@@ -620,6 +627,13 @@ export class Viewer implements Actions {
     };
   }
 
+  /** Shows the marks that a link names, or those that the browser keeps. */
+  #showMarksOf(link: string | null): void {
+    const marks = parseMarks(link) ?? storedMarks(pageStorage("localStorage"));
+    this.#address.marks = formatMarks(marks);
+    this.#set({ marks });
+  }
+
   #set(change: Partial<State>): void {
     this.#state = { ...this.#state, ...change };
     this.#schedule();
@@ -643,8 +657,4 @@ export class Viewer implements Actions {
       this.#options.onChange(this.#state);
     });
   }
-}
-
-function withoutNulls(view: ViewPatch): ViewPatch {
-  return Object.fromEntries(Object.entries(view).filter(([, value]) => value !== null));
 }

@@ -21,6 +21,7 @@ import {
   cfDate,
   formatElements,
   formatNumber,
+  formatPlace,
   formatShape,
   formatType,
   formatUnits,
@@ -256,13 +257,16 @@ describe("words", () => {
       "2.50e9",
       "-0.25",
     ]);
+    expect([101_325, 5_412_345.5, 1e-7, 0.1 + 0.2, -0, Math.fround(45.1)].map((n) => formatPlace(n))).toEqual(
+      ["101325", "5412345.5", "1e-7", "0.3", "0", "45.1"],
+    );
     expect(["<f4", ">u2", "i8", "bool"].map(formatType)).toEqual(["float32", "uint16", "int64", "bool"]);
-    expect(["kg m-3", "m^2", "m**-1 s", "degrees_north", "CO2"].map(formatUnits)).toEqual([
-      "kg m⁻³",
-      "m²",
-      "m⁻¹ s",
-      "degrees_north",
-      "CO2",
+    expect(["kg m-3", "m^2", "m**-1 s", "CO2"].map(formatUnits)).toEqual(["kg m⁻³", "m²", "m⁻¹ s", "CO2"]);
+    expect(["micrometer", "degrees_north", "degree_east", "micrometers per pixel"].map(formatUnits)).toEqual([
+      "µm",
+      "°N",
+      "°E",
+      "micrometers per pixel",
     ]);
   });
 });

@@ -30,7 +30,23 @@ export function positionLabel(
   if (!Number.isFinite(value)) return "";
   const date = cfDate(value, axis.units, leastStep(axis), calendar);
   if (date !== null) return date;
-  return axis.units === "" ? formatNumber(value) : `${formatNumber(value)} ${formatUnits(axis.units)}`;
+  return coordinateWithUnits(axis, value, index);
+}
+
+/** A coordinate at a position along an axis, and its units. */
+export function coordinateWithUnits(axis: Axis, value: number, at: number): string {
+  const text = formatPlace(value, stepAt(axis, at));
+  return axis.units === "" ? text : `${text} ${formatUnits(axis.units)}`;
+}
+
+/** Distance of the samples around a position, in the axis's units; 0 if unknown. */
+function stepAt({ coordinates }: Axis, at: number): number {
+  if (coordinates.kind === "regular") return Math.abs(coordinates.step);
+  if (coordinates.kind === "index") return 0;
+  const { values } = coordinates;
+  const low = Math.max(0, Math.min(Math.floor(at), values.length - 2));
+  const step = Math.abs((values[low + 1] ?? Number.NaN) - (values[low] ?? Number.NaN));
+  return Number.isFinite(step) ? step : 0;
 }
 
 /** Minimum distance of successive samples, in the axis's units; 0 if unknown. */
@@ -94,6 +110,35 @@ export function formatNumber(value: number): string {
   return String(Number(value.toPrecision(5)));
 }
 
+/** Significant digits of coordinates and of numbers in fields: enough to type them again. */
+const FIELD_DIGITS = 9;
+/** Share of the step of an axis to which its coordinates are rounded. */
+const STEP_SHARE = 1e-3;
+
+/** Formats a coordinate, or a number of a field: in nine digits, or to a thousandth of the step of its axis (0 if unknown). */
+export function formatPlace(value: number, step = 0): string {
+  if (!Number.isFinite(value)) return formatNumber(value);
+  const digits = step > 0 ? digitsAt(value, step * STEP_SHARE) : fieldDigits(value);
+  // No -0.
+  const rounded = digits < 1 ? 0 : Number(value.toPrecision(digits)) + 0;
+  return String(rounded).replace("e+", "e");
+}
+
+/** Number of significant digits of a value in a field: of one in single precision, those that distinguish it from others. */
+function fieldDigits(value: number): number {
+  if (Math.fround(value) !== value) return FIELD_DIGITS;
+  let digits = 1;
+  while (digits < FIELD_DIGITS && Math.fround(Number(value.toPrecision(digits))) !== value) digits += 1;
+  return digits;
+}
+
+/** Number of significant digits of a value down to a part; 0 if the value is smaller. */
+function digitsAt(value: number, part: number): number {
+  if (value === 0) return 0;
+  const digits = Math.floor(Math.log10(Math.abs(value))) - Math.floor(Math.log10(part)) + 1;
+  return Math.min(15, Math.max(0, digits));
+}
+
 /** A size with three significant digits. */
 export function formatBytes(bytes: number): string {
   const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
@@ -116,8 +161,26 @@ export function formatType(dtype: string): string {
 
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-/** Negative and marked exponents raised: `kg m-3` and `m^2` as `kg m⁻³` and `m²`. */
+/** Names that files give to units, and the signs that people read. */
+const SIGNS: ReadonlyMap<string, string> = new Map([
+  ["degree_north", "°N"],
+  ["degrees_north", "°N"],
+  ["degree_east", "°E"],
+  ["degrees_east", "°E"],
+  ["angstrom", "Å"],
+  ["nanometer", "nm"],
+  ["micrometer", "µm"],
+  ["micron", "µm"],
+  ["millimeter", "mm"],
+  ["centimeter", "cm"],
+  ["meter", "m"],
+  ["kilometer", "km"],
+]);
+
+/** Negative and marked exponents raised, and names of lengths and degrees as signs: `kg m-3` and `micrometer` as `kg m⁻³` and `µm`. */
 export function formatUnits(units: string): string {
+  const sign = SIGNS.get(units);
+  if (sign !== undefined) return sign;
   return units.replace(
     /(?<=[A-Za-z])(?:(?:\^|\*\*)(-?\d)|(-\d))(?!\d)/g,
     (_, marked?: string, bare?: string) =>

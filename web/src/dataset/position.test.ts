@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Axis } from "./dataset.ts";
-import { indexOfCoordinate, nearestIndex, parseCoordinate, parseDate } from "./position.ts";
+import { coordinateText, indexOfCoordinate, nearestIndex, parseCoordinate, parseDate } from "./position.ts";
 
 const axis = (units: string, coordinates: Axis["coordinates"], kind: Axis["kind"] = "time"): Axis => ({
   name: "time",
@@ -50,11 +50,27 @@ describe("typed positions", () => {
     expect(place(nearestIndex("45.1°", latitude, 721, "standard"))).toBe(180);
   });
 
+  it("have the digits that the step of the axis needs", () => {
+    const at = (origin: number, step: number, index: number) =>
+      coordinateText(axis("m", { kind: "regular", origin, step }, "y"), index, "standard");
+    expect(at(5_412_345, 0.5, 1)).toBe("5412345.5 m");
+    expect(at(5_412_345_678, 0.25, 1)).toBe("5412345678.25 m");
+    expect(at(-0.3, 0.1, 3)).toBe("0 m");
+    expect(at(0, 1 / 3, 2)).toBe("0.6667 m");
+    const single = { kind: "explicit", values: [0, Math.fround(0.1), Math.fround(0.2)] } as const;
+    expect(coordinateText(axis("", single, "x"), 1, "standard")).toBe("0.1");
+  });
+
   it("finds places between uneven and descending coordinates", () => {
     const uneven = { kind: "explicit", values: [0, 10, 50, 250] } as const;
     expect([0, 5, 30, 250, 350].map((v) => indexOfCoordinate(uneven, 4, v))).toEqual([0, 0.5, 1.5, 3, 3.5]);
     const falling = { kind: "explicit", values: [1000, 500, 100] } as const;
     expect([1000, 750, 300, 100].map((v) => indexOfCoordinate(falling, 3, v))).toEqual([0, 0.5, 1.5, 2]);
+    const dateLine = { kind: "explicit", values: [170, 175, 180, -175, -170] } as const;
+    expect([176, -172].map((v) => indexOfCoordinate(dateLine, 5, v))).toEqual([Number.NaN, Number.NaN]);
+    const longitude = axis("degrees_east", dateLine, "x");
+    expect(place(nearestIndex("-172", longitude, 5, "standard"))).toContain("not in order");
+    expect(indexOfCoordinate({ kind: "explicit", values: [0, 5, 5] }, 3, 5)).toBe(1);
     expect(indexOfCoordinate({ kind: "regular", origin: 90, step: -0.5 }, 361, 0)).toBe(180);
   });
 });

@@ -3,7 +3,7 @@
 
 import { dateText, parseTimeUnits, valueOfDate, type CalendarDate } from "./calendar.ts";
 import type { Axis, Coordinates } from "./dataset.ts";
-import { coordinateAt, formatNumber, formatUnits, positionLabel } from "./labels.ts";
+import { coordinateAt, coordinateWithUnits, formatUnits, positionLabel } from "./labels.ts";
 
 /** A place on an axis, or the sentence that says what is wrong with what was typed. */
 export type Typed<T> = { readonly place: T } | { readonly problem: string };
@@ -108,7 +108,8 @@ export function indexOfCoordinate(coordinates: Coordinates, size: number, value:
   const last = Math.min(size, values.length) - 1;
   const at = (i: number) => values[i] ?? Number.NaN;
   if (last < 1) return 0;
-  const sign = Math.sign(at(last) - at(0));
+  const sign = directionOf(values);
+  if (sign === 0) return Number.NaN;
   let [low, high] = [0, last];
   // The interval of the value; the first or last one for values beyond them.
   while (low + 1 < high) {
@@ -116,7 +117,22 @@ export function indexOfCoordinate(coordinates: Coordinates, size: number, value:
     if ((value - at(middle)) * sign >= 0) low = middle;
     else high = middle;
   }
-  return low + (value - at(low)) / (at(high) - at(low));
+  const step = at(high) - at(low);
+  return step === 0 ? low : low + (value - at(low)) / step;
+}
+
+/** Directions of coordinates that were looked at: an axis has many. */
+const directions = new WeakMap<readonly number[], number>();
+
+/** 1 for coordinates that ascend, -1 for those that descend, 0 for others, such as longitudes across the date line. */
+function directionOf(values: readonly number[]): number {
+  const known = directions.get(values);
+  if (known !== undefined) return known;
+  const sign = Math.sign((values.at(-1) ?? Number.NaN) - (values[0] ?? Number.NaN));
+  const isOrdered = values.every((value, i) => i === 0 || (value - (values[i - 1] ?? value)) * sign >= 0);
+  const direction = isOrdered ? sign : 0;
+  directions.set(values, direction);
+  return direction;
 }
 
 /** Returns the sample nearest to what was typed; a place beyond the ends by more than half a step is a problem. */
@@ -145,5 +161,5 @@ export function coordinateText(axis: Axis, at: number, calendar: string): string
   const value = coordinateBetween(axis, at);
   if (axis.coordinates.kind === "index" || !Number.isFinite(value)) return "";
   if (parseTimeUnits(axis.units, calendar)) return positionLabel(axis, Math.round(at), calendar);
-  return axis.units === "" ? formatNumber(value) : `${formatNumber(value)} ${formatUnits(axis.units)}`;
+  return coordinateWithUnits(axis, value, at);
 }

@@ -21,7 +21,10 @@ export function crosshairOf(slices: readonly Slice[], array: ArrayInfo): Vec3 {
   return [along(0), along(1), along(2)];
 }
 
-/** Moves the crosshair to the voxel nearest to a position; slices across an axis that are missing are added if `adds`. */
+/**
+ * Moves the crosshair to the voxel nearest to a position; slices of axes along which it does not move stay between voxels. Slices
+ * across an axis that are missing are added if `adds`. Returns the same list if nothing changes.
+ */
 export function withCrosshair(
   slices: readonly Slice[],
   position: Vec3,
@@ -30,11 +33,14 @@ export function withCrosshair(
 ): readonly Slice[] {
   const last = lastVoxel(array);
   const shape = spaceShape(array);
+  const now = crosshairOf(slices, array);
   return AXIS_NUMBERS.reduce<readonly Slice[]>((all, axis) => {
     const name = SPACE_AXES[axis];
-    const at = Math.min(Math.max(Math.round(position[axis]), 0), last[axis]);
+    const isMoved = position[axis] !== now[axis];
+    const at = isMoved ? Math.min(Math.max(Math.round(position[axis]), 0), last[axis]) : now[axis];
     const first = all.findIndex((slice) => isAcross(slice, name));
     if (first < 0) return adds && shape[axis] > 1 ? [...all, { axis: name, at }] : all;
+    if (all[first]?.at === at) return all;
     return all.map((slice, i) => (i === first ? { ...slice, at } : slice));
   }, slices);
 }
@@ -97,7 +103,7 @@ export function movedIn(axis: AxisNumber, position: Vec3, to: Vec3): Vec3 {
   return next;
 }
 
-/** Steps the plane across `axis` by a number of voxels. */
+/** Steps the plane across `axis` by a number of voxels; the same list if there is none, or it is at the end. */
 export function stepped(
   slices: readonly Slice[],
   array: ArrayInfo,

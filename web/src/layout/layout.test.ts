@@ -5,7 +5,8 @@ import { describe, expect, it } from "vitest";
 import { basis, heightAtTarget } from "../camera/camera.ts";
 import { parseDataset, type ArrayInfo, type Dataset } from "../dataset/dataset.ts";
 import type { Json } from "../json.ts";
-import { EMPTY_VIEW, type Camera, type View } from "../view/schema.ts";
+import { scaleOf, shareBetween } from "../transfer/value-scale.ts";
+import { EMPTY_VIEW, type Camera, type Transfer, type View } from "../view/schema.ts";
 import { imageAxis, isPossible, layoutOf } from "./choose.ts";
 import {
   crosshairLines,
@@ -21,6 +22,8 @@ import { dragKind, WheelSteps } from "./image-gestures.ts";
 import { facesPlane, fitPlane, onScreen, pixelsPerVoxel, voxelAt, zoomPlane } from "./plane-camera.ts";
 import { planeName, stanceOn, worldOf, type AxisNumber } from "./space.ts";
 import { arranged, completed, NO_MEMORY, squared } from "./view-patches.ts";
+import { moved, withSlice } from "../ui/places/slices.ts";
+import { withEnd } from "../ui/places/range-slider.ts";
 import { windowed } from "./window.ts";
 
 const SIZE = { width: 800, height: 600 };
@@ -31,18 +34,28 @@ interface Made {
   readonly map?: readonly (readonly number[])[];
   readonly format?: string;
   readonly isPlaced?: boolean;
+  /** The file states that the space of the world is that of a person. */
+  readonly isAnatomical?: boolean;
 }
 
 /** A data set with one array on axes z, y, x. */
-function made({ shape, names = ["z", "y", "x"], map, format = "NumPy", isPlaced = false }: Made): {
+function made({
+  shape,
+  names = ["z", "y", "x"],
+  map,
+  format = "NumPy",
+  isPlaced = false,
+  isAnatomical = false,
+}: Made): {
   dataset: Dataset;
   array: ArrayInfo;
 } {
+  const attributes: Json = isAnatomical ? { space: "right-anterior-superior" } : {};
   const kinds = ["z", "y", "x"];
   const coordinates: Json = isPlaced ? { regular: { origin: 0, step: 1 } } : "index";
   const axes = names.map((name, i) => ({ name, kind: kinds[i] ?? "other", units: "", coordinates }));
   const level = { shape, origin: "stored", ...(map ? { world_from_voxel: map } : {}) };
-  const array = { name: "a", dtype: "<f4", axes, levels: [level], attributes: {}, meaning: "intensity" };
+  const array = { name: "a", dtype: "<f4", axes, levels: [level], attributes, meaning: "intensity" };
   const dataset = parseDataset({
     id: "0".repeat(32),
     generation: 0,
@@ -125,8 +138,8 @@ describe("a plane", () => {
   });
 
   it("of a patient is named and seen as radiologists do, however the file is turned", () => {
-    const { dataset, array } = made({ shape: [30, 40, 50], map: TURNED, format: "NIfTI" });
-    expect([0, 1, 2].map((axis) => planeName(dataset, array, axis as AxisNumber))).toEqual([
+    const { dataset, array } = made({ shape: [30, 40, 50], map: TURNED, isAnatomical: true });
+    expect([0, 1, 2].map((axis) => planeName(array, axis as AxisNumber))).toEqual([
       "Coronal",
       "Axial",
       "Sagittal",
@@ -141,11 +154,18 @@ describe("a plane", () => {
     expect(right(2)).toEqual([0, -1, 0]);
     expect(stanceOn(dataset, array, 0).up.map(Math.round)).toEqual([0, 0, 1]);
     const plain = made({ shape: [30, 40, 50], names: ["depth", "y", "x"] });
-    expect(planeName(plain.dataset, plain.array, 2)).toBe("depth");
+    expect(planeName(plain.array, 2)).toBe("depth");
+  });
+
+  it("of a medical format is that of a patient only if the file says so", () => {
+    for (const format of ["NIfTI", "MGH", "NRRD"]) {
+      const { array } = made({ shape: [30, 40, 50], map: TURNED, format });
+      expect(planeName(array, 2)).toBe("z");
+    }
   });
 
   it("is faced by its camera and by no other", () => {
-    const { dataset, array } = made({ shape: [30, 40, 50], map: TURNED, format: "NIfTI" });
+    const { dataset, array } = made({ shape: [30, 40, 50], map: TURNED, isAnatomical: true });
     for (const axis of [0, 1, 2] as const) {
       const camera = fitPlane(dataset, array, axis, SIZE);
       expect([0, 1, 2].filter((other) => facesPlane(camera, array, other as AxisNumber))).toEqual([axis]);
@@ -167,7 +187,7 @@ describe("a plane", () => {
 });
 
 describe("the crosshair", () => {
-  const { dataset, array } = made({ shape: [30, 40, 50], map: TURNED, format: "NIfTI" });
+  const { dataset, array } = made({ shape: [30, 40, 50], map: TURNED, isAnatomical: true });
   const slices = withCrosshair([], crosshairOf([], array), array);
 
   it("is in the middle at first, and is kept as slices", () => {
@@ -196,6 +216,22 @@ describe("the crosshair", () => {
     expect(crosshairOf(stepped(slices, array, 2, 99), array)).toEqual([24, 19, 29]);
   });
 
+  it("moves along one axis only, and changes nothing without a slice or beyond the end", () => {
+    const between = [
+      { axis: "x", at: 3.25 },
+      { axis: "y", at: 7.5 },
+    ] as const;
+    expect(stepped(between, array, 0, 1)).toEqual([{ axis: "x", at: 4 }, between[1]]);
+    expect(withCrosshair(between, [3.25, 9.2, 14], array)).toEqual([
+      between[0],
+      { axis: "y", at: 9 },
+      { axis: "z", at: 14 },
+    ]);
+    expect(stepped(between, array, 2, 1)).toBe(between);
+    const end = [{ axis: "z", at: 29 }] as const;
+    expect(stepped(end, array, 2, 1)).toBe(end);
+  });
+
   it("leaves other slices as they are", () => {
     const oblique = { axis: "z", at: 3, normal: [1, 1, 1], point: [0, 0, 0] } as const;
     const all = [oblique, ...slices, { axis: "x", at: 2 } as const];
@@ -219,8 +255,23 @@ describe("the crosshair", () => {
   });
 });
 
+describe("the controls of slices and of the clip box", () => {
+  it("draw a hidden slice again where it was", () => {
+    const slices = [{ axis: "x", at: 3.5, hidden: true }] as const;
+    expect(withSlice(slices, "x", 9)).toEqual([{ axis: "x", at: 3.5 }]);
+    expect(withSlice(slices, "y", 9)).toEqual([...slices, { axis: "y", at: 9 }]);
+    expect(moved(slices, "x", 4)).toEqual([{ ...slices[0], at: 4 }]);
+  });
+
+  it("move one end of a range and keep the other one exactly", () => {
+    expect(withEnd([0.1234, 0.5678], "low", 0.3)).toEqual([0.3, 0.5678]);
+    expect(withEnd([0.1234, 0.5678], "high", 0)).toEqual([0.1234, 0.1334]);
+    expect(withEnd([0, 0.005], "low", 0.3)).toEqual([0, 0.005]);
+  });
+});
+
 describe("an oblique plane", () => {
-  const { dataset, array } = made({ shape: [30, 40, 50], map: TURNED, format: "NIfTI" });
+  const { dataset, array } = made({ shape: [30, 40, 50], map: TURNED, isAnatomical: true });
   const camera: Camera = { ...fitPlane(dataset, array, 1, SIZE), eye: [10, -200, 90] };
 
   it("faces the viewer through the center, and names a similar plane across an axis", () => {
@@ -332,5 +383,32 @@ describe("gestures on an image", () => {
     expect(wide.range[1] - wide.range[0]).toBeGreaterThan(200);
     const undone = windowed(wide, -0.1, 0);
     expect(undone.range[0]).toBeCloseTo(100, 9);
+  });
+
+  it.each(["log", "symlog"] as const)("change the range on its own scale: %s", (scale) => {
+    const low = scale === "log" ? 1 : -1000;
+    const transfer: Transfer = {
+      range: [low, 1000],
+      map: "gray",
+      scale,
+      opacity: [
+        [low, 0],
+        [10, 0.5],
+        [1000, 1],
+      ],
+    };
+    const share = ({ range, opacity, ...rest }: Transfer) =>
+      shareBetween(scaleOf({ range, opacity, ...rest }), ...range, opacity[1]?.[0] ?? Number.NaN);
+    for (const [right, down] of [
+      [0.4, 0],
+      [0, -0.9],
+      [0.3, 0.2],
+    ] as const) {
+      const next = windowed(transfer, right, down);
+      expect(next.range).not.toEqual(transfer.range);
+      if (scale === "log") expect(next.range[0]).toBeGreaterThan(0);
+      expect(share(next)).toBeCloseTo(share(transfer), 9);
+    }
+    if (scale === "log") expect(windowed(transfer, 0, 1 / 3).range[0]).toBeCloseTo(10, 9);
   });
 });

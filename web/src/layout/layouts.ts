@@ -81,7 +81,8 @@ export class Layouts {
   /** Steps to another slice. */
   step = (by: number, axis: AxisNumber = this.axis, isMoving = true): void => {
     const { array, view } = this.#page.state();
-    if (array) this.#page.actions.change({ slices: stepped(view.slices, array, axis, by) }, isMoving);
+    const slices = array ? stepped(view.slices, array, axis, by) : view.slices;
+    if (slices !== view.slices) this.#page.actions.change({ slices }, isMoving);
   };
 
   /** Changes center and width of the range of values by shares of the picture. */

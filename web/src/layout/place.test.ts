@@ -2,7 +2,15 @@ import { describe, expect, it } from "vitest";
 
 import { asDrawn, parseDataset, parseDrawn, type ArrayInfo, type Dataset } from "../dataset/dataset.ts";
 import type { Json, JsonObject } from "../json.ts";
-import { clipAxis, fileIndex, placeAxis, placeText, typedVoxel, voxelOfFileIndex } from "./place.ts";
+import {
+  clipAxis,
+  fileIndex,
+  indexText,
+  placeAxis,
+  placeText,
+  typedVoxel,
+  voxelOfFileIndex,
+} from "./place.ts";
 
 function described(z: Json, map: readonly (readonly number[])[], more: JsonObject = {}): JsonObject {
   return {
@@ -58,6 +66,7 @@ describe("places across an axis", () => {
     expect(fileIndex(array, 2, 24)).toEqual({ index: 3, size: 4 });
     expect(voxelOfFileIndex(array, 2, 3)).toBe(25);
     expect(fileIndex(array, 1, 3)).toEqual({ index: 3, size: 5 });
+    expect([indexText(array, 2, 24), indexText(array, 1, 0)]).toEqual(["3 / 3", "0 / 4"]);
   });
 
   it("of the clip box are read and typed by coordinate, or by index", () => {

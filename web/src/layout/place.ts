@@ -15,7 +15,6 @@ import {
   axisIndex,
   axisName,
   column,
-  isPatient,
   lastVoxel,
   mapOf,
   worldAxis,
@@ -35,7 +34,7 @@ export interface PlaceAxis {
  */
 export function placeAxis(dataset: Dataset, array: ArrayInfo, axis: AxisNumber): PlaceAxis | null {
   const own = array.axes[axisIndex(array, axis)];
-  if (own && own.coordinates.kind !== "index" && !isPatient(dataset, array))
+  if (own && own.coordinates.kind !== "index" && !array.legend.isAnatomical)
     return { axis: own, calendar: calendarOf(dataset, array, own) };
   if (array.worldUnits === "") return null;
   const along = worldAxis(array, axis);
@@ -85,6 +84,12 @@ export function fileIndex(
   return isKnown
     ? { index: Math.min(Math.max(Math.round(index), 0), fileSize - 1), size: fileSize }
     : { index: at, size };
+}
+
+/** Text of a voxel's index in the file and the last one there is, counted from 0. */
+export function indexText(array: ArrayInfo, axis: AxisNumber, at: number): string {
+  const { index, size } = fileIndex(array, axis, at);
+  return `${Number(index.toFixed(2))} / ${size - 1}`;
 }
 
 /** Returns the voxel, as drawn, of an index in the file. */

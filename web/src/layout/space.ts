@@ -99,15 +99,6 @@ function isUpright(map: Affine): boolean {
   );
 }
 
-/**
- * True if the axes of the world are those of a patient: x to the right, y to the front, z to the head. NRRD files tell the space
- * only by directions that turn or mirror.
- */
-export function isPatient(dataset: Dataset, array: ArrayInfo): boolean {
-  if (["NIfTI", "MGH", "CIFTI"].some((format) => dataset.format.startsWith(format))) return true;
-  return dataset.format === "NRRD" && !isUpright(mapOf(array));
-}
-
 /** Returns the axis of the world that is most nearly perpendicular to planes across an axis of the volume. */
 export function worldAxis(array: ArrayInfo, axis: AxisNumber): AxisNumber {
   const map = mapOf(array);
@@ -126,8 +117,8 @@ export function others(axis: AxisNumber): readonly [AxisNumber, AxisNumber] {
 const MEDICAL: readonly string[] = ["Sagittal", "Coronal", "Axial"];
 
 /** Returns the name of the planes across an axis: a medical one for patients, otherwise that of the axis. */
-export function planeName(dataset: Dataset, array: ArrayInfo, axis: AxisNumber): string {
-  if (isPatient(dataset, array)) return MEDICAL[worldAxis(array, axis)] ?? "";
+export function planeName(array: ArrayInfo, axis: AxisNumber): string {
+  if (array.legend.isAnatomical) return MEDICAL[worldAxis(array, axis)] ?? "";
   return axisName(array, axis);
 }
 
@@ -167,7 +158,7 @@ export function stanceOn(dataset: Dataset, array: ArrayInfo, axis: AxisNumber): 
   const normal = normalize(cross(across, down), [0, 0, 1]);
   if (hasImageRows(dataset, array)) return upright(normal, scale(down, -1));
   const nearest = worldAxis(array, axis);
-  const wanted = (isPatient(dataset, array) ? PATIENT : WORLD)[nearest] ?? {
+  const wanted = (array.legend.isAnatomical ? PATIENT : WORLD)[nearest] ?? {
     forward: [0, 0, -1],
     up: [0, 1, 0],
   };

@@ -2,10 +2,10 @@
 
 import { basis, type Size } from "../camera/camera.ts";
 import { cross, dot } from "../camera/vec.ts";
-import type { ArrayInfo, Dataset } from "../dataset/dataset.ts";
+import type { ArrayInfo } from "../dataset/dataset.ts";
 import { crosshairLines, type CrosshairLine } from "../layout/crosshair.ts";
 import type { ScreenPoint } from "../layout/plane-camera.ts";
-import { isPatient, type AxisNumber } from "../layout/space.ts";
+import type { AxisNumber } from "../layout/space.ts";
 import { setAttributes, svg } from "../ui/dom.ts";
 import type { Camera, Vec3 } from "../view/schema.ts";
 
@@ -26,14 +26,7 @@ export class CrosshairLayer {
     this.element.append(...this.#lines, ...this.#letters);
   }
 
-  draw(
-    camera: Camera,
-    size: Size,
-    dataset: Dataset,
-    array: ArrayInfo,
-    axis: AxisNumber,
-    position: Vec3,
-  ): void {
+  draw(camera: Camera, size: Size, array: ArrayInfo, axis: AxisNumber, position: Vec3): void {
     this.#shown = crosshairLines(camera, size, array, axis, position);
     const center = crossing(this.#shown);
     this.#shown.forEach((line, i) => {
@@ -52,7 +45,7 @@ export class CrosshairLayer {
         });
       });
     });
-    this.#drawLetters(camera, size, isPatient(dataset, array));
+    this.#drawLetters(camera, size, array.legend.isAnatomical);
   }
 
   /** True if a line passes near a place. */

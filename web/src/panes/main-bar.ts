@@ -4,9 +4,11 @@ import { texts } from "../texts/texts.ts";
 import type { Actions, State } from "../app/state.ts";
 import { crosshairOf, isHidden, withShown } from "../layout/crosshair.ts";
 import type { Layouts } from "../layout/layouts.ts";
-import { lastVoxel, planeName, type AxisNumber } from "../layout/space.ts";
+import { indexText } from "../layout/place.ts";
+import { planeName, type AxisNumber } from "../layout/space.ts";
 import { checkbox, el, setText, textButton } from "../ui/dom.ts";
 import { cellBar } from "./cell-bar.ts";
+import { enlargeButton } from "./enlarge.ts";
 import { isVolume } from "./pane-views.ts";
 
 export interface MainBar {
@@ -14,7 +16,8 @@ export interface MainBar {
   update(state: State): void;
 }
 
-export function mainBar(actions: Actions, layouts: Layouts): MainBar {
+/** `enlarge` shows this picture alone, or all again. */
+export function mainBar(actions: Actions, layouts: Layouts, enlarge: () => void): MainBar {
   const name = el("span", { class: "pane-name" });
   let slices: State["view"]["slices"] = [];
   const planes = checkbox(texts.panes.planes, (isOn) => {
@@ -45,6 +48,7 @@ export function mainBar(actions: Actions, layouts: Layouts): MainBar {
     buttons,
     place,
     cell.element,
+    enlargeButton(enlarge),
   );
   const update = (state: State) => {
     const { view, array, dataset } = state;
@@ -62,14 +66,11 @@ export function mainBar(actions: Actions, layouts: Layouts): MainBar {
     if (!array || !dataset) return;
     if (isGrid) cell.show(state, view);
     for (const { axis, button } of axes) {
-      setText(button, planeName(dataset, array, axis));
+      setText(button, planeName(array, axis));
       button.setAttribute("aria-pressed", String(axis === layouts.axis));
     }
     const axis = layouts.axis;
-    setText(
-      place,
-      `${(crosshairOf(view.slices, array)[axis] + 1).toString()} / ${(lastVoxel(array)[axis] + 1).toString()}`,
-    );
+    setText(place, indexText(array, axis, crosshairOf(view.slices, array)[axis]));
   };
   return { element, update };
 }

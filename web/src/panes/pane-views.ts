@@ -5,7 +5,15 @@ import { findArray, timeSteps, freeAxes } from "../dataset/dataset.ts";
 import type { ShownLayout } from "../layout/choose.ts";
 import { crosshairOf } from "../layout/crosshair.ts";
 import { AXIS_NUMBERS, mapOf, type AxisNumber } from "../layout/space.ts";
-import { SPACE_AXES, type Camera, type Cell, type Grid, type View, type ViewPatch } from "../view/schema.ts";
+import {
+  SPACE_AXES,
+  type Camera,
+  type Cell,
+  type Grid,
+  type Layer,
+  type View,
+  type ViewPatch,
+} from "../view/schema.ts";
 
 /** A further picture: a plane across an axis, or a cell of a grid after the first. */
 export type PaneSpec =
@@ -40,7 +48,8 @@ export function planeView(
   const at = crosshairOf(view.slices, array)[axis];
   const slice = { axis: SPACE_AXES[axis], at, ...(isLarge ? { nearest: true } : {}) };
   const alone: ViewPatch = { slices: [slice], surfaces: [], mode: "surfaces", clip: null, grids: false };
-  return { ...common(view), transfer: view.transfer, color_by: view.color_by, ...alone, camera };
+  const { transfer, color_by, layers } = view;
+  return { ...common(view), transfer, color_by, layers, ...alone, camera };
 }
 
 /** Returns the differences of a cell, by its number from 1. */
@@ -66,7 +75,7 @@ export function cellView(view: View, dataset: Dataset, cell: Cell, camera: Camer
   const isSame = array?.name === main?.name;
   const isAlike = isSame || (array !== null && main !== null && isSameSpace(array, main));
   const positions = array ? positionsIn(array, view, cell) : { time: view.time, at: view.at };
-  const { mode, clip, slices, surfaces, grids } = view;
+  const { mode, clip, slices, surfaces, grids, layers } = view;
   return {
     ...common(view),
     ...positions,
@@ -76,8 +85,8 @@ export function cellView(view: View, dataset: Dataset, cell: Cell, camera: Camer
       : { surfaces: [], color_by: null }),
     ...(isSame || mode === "composite" || mode === "surfaces" ? { mode } : {}),
     ...(isAlike
-      ? { clip, slices, camera: camera ?? view.camera }
-      : { clip: null, slices: [], mode: "composite", camera }),
+      ? { clip, slices, layers, camera: camera ?? view.camera }
+      : { clip: null, slices: [], layers: [], mode: "composite", camera }),
   };
 }
 
@@ -146,8 +155,25 @@ export function resizedGrid(
 /** Returns the fields of `wanted` that differ from those of a view. */
 export function difference(wanted: ViewPatch, shown: View): ViewPatch {
   const differs = ([name, value]: [string, unknown]) =>
-    JSON.stringify(value) !== JSON.stringify(shown[name as keyof View]);
+    name === "layers"
+      ? !areLayersShown(wanted.layers ?? [], shown.layers)
+      : JSON.stringify(value) !== JSON.stringify(shown[name as keyof View]);
   return Object.fromEntries(Object.entries(wanted).filter(differs));
+}
+
+/** True if layers are shown as wanted: those without colors have what the node chose for them, for each picture by itself. */
+function areLayersShown(wanted: readonly Layer[], shown: readonly Layer[]): boolean {
+  const isShown = (layer: Layer, own: Layer | undefined) =>
+    own !== undefined &&
+    members(layer) === members(own) &&
+    (!layer.transfer || JSON.stringify(layer.transfer) === JSON.stringify(own.transfer));
+  return wanted.length === shown.length && wanted.every((layer, i) => isShown(layer, shown[i]));
+}
+
+/** The members of a layer besides its colors, in the same order whoever wrote them. */
+function members(layer: Layer): string {
+  const given = Object.entries(layer).filter(([name, value]) => name !== "transfer" && value !== null);
+  return JSON.stringify(given.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** True if all axes of the volume have several voxels. */

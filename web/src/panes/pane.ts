@@ -8,6 +8,7 @@ import { ViewSync } from "../session/view-sync.ts";
 import { el, setText } from "../ui/dom.ts";
 import type { Camera, View, ViewPatch } from "../view/schema.ts";
 import type { PaneItem, ToWorker } from "../worker/messages.ts";
+import { enlargeButton } from "./enlarge.ts";
 import { difference } from "./pane-views.ts";
 
 /** Time without changes after which a picture is drawn at full quality. */
@@ -57,7 +58,16 @@ export class Pane {
       "aria-label": label,
     });
     this.title = el("span", { class: "pane-name" });
-    this.bar = el("div", { class: "pane-bar", title: texts.panes.enlargeHint }, this.title, this.#badge);
+    const enlarge = enlargeButton(() => {
+      page.onEnlarge(this);
+    });
+    this.bar = el(
+      "div",
+      { class: "pane-bar", title: texts.panes.enlargeHint },
+      this.title,
+      this.#badge,
+      enlarge,
+    );
     this.element = el(
       "section",
       { class: "pane", "data-pane": key, "aria-label": label },

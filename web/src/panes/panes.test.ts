@@ -43,7 +43,8 @@ const camera: Camera = {
   projection: { orthographic: { height_world: 4 } },
 };
 const transfer = { range: [0, 1], map: "gray", opacity: [[0, 1]] } as const;
-const view: View = { ...EMPTY_VIEW, array: "t", time: 3, at: { member: 1 }, camera, transfer };
+const layers = [{ array: "q", visible: true, opacity: 0.5 }];
+const view: View = { ...EMPTY_VIEW, array: "t", time: 3, at: { member: 1 }, camera, transfer, layers };
 
 describe("a plane", () => {
   it("shows its slice of the crosshair alone, with the colors of the view", () => {
@@ -57,6 +58,7 @@ describe("a plane", () => {
       slices: [{ axis: "y", at: 5, nearest: true }],
       transfer,
       time: 3,
+      layers,
     });
     expect(panesOf(view, "planes").map((spec) => spec.kind === "plane" && spec.axis)).toEqual([2, 1, 0]);
   });
@@ -70,6 +72,7 @@ describe("a cell", () => {
       at: { member: 1 },
       transfer,
       camera,
+      layers,
     });
     const free: Camera = { ...camera, eye: [0, 0, 5] };
     expect(cellView(view, dataset, { at: { member: 2 } }, free)).toMatchObject({
@@ -89,10 +92,11 @@ describe("a cell", () => {
       slices: sliced.slices,
       mode: "surfaces",
       camera,
+      layers,
     });
     expect(same).not.toHaveProperty("transfer");
     const other = cellView(sliced, dataset, { array: "other" }, null);
-    expect(other).toMatchObject({ array: "other", slices: [], mode: "composite", camera: null });
+    expect(other).toMatchObject({ array: "other", slices: [], layers: [], mode: "composite", camera: null });
   });
 
   it("beyond the last time step or index shows the last one", () => {
@@ -116,6 +120,12 @@ describe("a cell", () => {
 
   it("sends only the fields that differ", () => {
     expect(difference({ time: 3, array: "q", camera }, view)).toEqual({ array: "q" });
+    // The node has chosen the colors of a layer for this picture, and wrote its members in another order.
+    const chosen = [{ opacity: 0.5, array: "q", visible: true, transfer }];
+    expect(difference({ layers }, { ...view, layers: chosen })).toEqual({});
+    const other = [{ array: "q", visible: true, opacity: 0.5, transfer: { ...transfer, map: "magma" } }];
+    expect(difference({ layers: other }, { ...view, layers: chosen })).toEqual({ layers: other });
+    expect(difference({ layers: [] }, view)).toEqual({ layers: [] });
   });
 });
 

@@ -3,11 +3,11 @@
 import type { Actions, Component, State } from "../app/state.ts";
 import { orbitTarget } from "./targets.ts";
 import { Gestures } from "../camera/gestures.ts";
-import { calendarOf, formatNumber, positionLabel } from "../dataset/labels.ts";
 import { findArray, type ArrayInfo, type Dataset } from "../dataset/dataset.ts";
 import { crosshairOf, movedIn, withCrosshair } from "../layout/crosshair.ts";
 import { ImageGestures, type ImageTarget } from "../layout/image-gestures.ts";
 import type { Layouts } from "../layout/layouts.ts";
+import { indexText, placeAxis, placeText } from "../layout/place.ts";
 import {
   fitPlane,
   pixelsPerVoxel,
@@ -16,15 +16,7 @@ import {
   zoomPlane,
   type ScreenPoint,
 } from "../layout/plane-camera.ts";
-import {
-  axisIndex,
-  isPatient,
-  lastVoxel,
-  planeName,
-  worldAxis,
-  worldOf,
-  type AxisNumber,
-} from "../layout/space.ts";
+import { planeName, type AxisNumber } from "../layout/space.ts";
 import { el, setText } from "../ui/dom.ts";
 import type { Place } from "../ui/save/sizes.ts";
 import type { PaneCameras } from "../view/fragment.ts";
@@ -92,7 +84,7 @@ export class Panes implements Component {
   readonly #open = new Map<string, OpenPane>();
   #nextNumber = 1;
   #enlarged: string | null = null;
-  /** The axis of the plane that the pointer was over last. */
+  /** The axis of the plane that the pointer was over, or the focus in, last. */
   #activeAxis: AxisNumber = 2;
 
   /** Cameras of a link, for pictures that are not open yet. */
@@ -101,7 +93,9 @@ export class Panes implements Component {
   constructor(canvas: HTMLElement, page: PanesPage, cameras: PaneCameras) {
     this.#page = page;
     this.#restored = cameras;
-    this.#mainBar = mainBar(page.actions, page.layouts);
+    this.#mainBar = mainBar(page.actions, page.layouts, () => {
+      this.enlarge(MAIN);
+    });
     this.#main = el("section", { class: "pane", "data-pane": MAIN }, this.#mainBar.element);
     this.element = el("div", { class: "panes" }, this.#main);
     canvas.replaceWith(this.element);
@@ -212,7 +206,7 @@ export class Panes implements Component {
           })
         : null;
     if (layer) pane.canvas.after(layer.element);
-    if (bar) pane.bar.append(bar.element);
+    if (bar) pane.bar.lastElementChild?.before(bar.element);
     pane.camera = this.#restored[key] ?? null;
     const isMoved = pane.camera !== null;
     // A picture that is opened again later is fitted.
@@ -232,9 +226,10 @@ export class Panes implements Component {
           this.#page.actions.rest,
         ),
       );
-    pane.element.addEventListener("pointerenter", () => {
-      if (spec.kind === "plane") this.#activeAxis = spec.axis;
-    });
+    for (const event of ["pointerenter", "focusin"])
+      pane.element.addEventListener(event, () => {
+        if (spec.kind === "plane") this.#activeAxis = spec.axis;
+      });
     return open;
   }
 
@@ -298,7 +293,7 @@ export class Panes implements Component {
     const isLarge = pixelsPerVoxel(pane.camera, array, axis, size) >= SQUARES_FROM_PIXELS;
     pane.show(planeView(view, array, axis, pane.camera, isLarge));
     const position = crosshairOf(view.slices, array);
-    layer?.draw(pane.camera, size, dataset, array, axis, position);
+    layer?.draw(pane.camera, size, array, axis, position);
     setText(pane.title, planeLabel(dataset, array, axis, position));
     pane.title.style.color = PLANE_COLORS[axis] ?? "";
   }
@@ -402,18 +397,10 @@ export class Panes implements Component {
   }
 }
 
-/** Returns the title of a plane: its name, its number, and its position where the file has coordinates. */
+/** Returns the title of a plane: its name, its index, and its position where it has coordinates. */
 function planeLabel(dataset: Dataset, array: ArrayInfo, axis: AxisNumber, position: Vec3): string {
   const at = position[axis];
-  const number = `${(at + 1).toString()} / ${(lastVoxel(array)[axis] + 1).toString()}`;
-  const parts = [planeName(dataset, array, axis), number, placeLabel(dataset, array, axis, position)];
+  const place = placeText(placeAxis(dataset, array, axis), at);
+  const parts = [planeName(array, axis), indexText(array, axis, at), place];
   return parts.filter((part) => part !== "").join(" · ");
-}
-
-/** Position of a plane: of patients along the nearest axis of the world, otherwise the coordinate of the file. */
-function placeLabel(dataset: Dataset, array: ArrayInfo, axis: AxisNumber, position: Vec3): string {
-  if (isPatient(dataset, array))
-    return `${formatNumber(worldOf(array, position)[worldAxis(array, axis)])} ${array.worldUnits}`.trim();
-  const own = array.axes[axisIndex(array, axis)];
-  return own ? positionLabel(own, position[axis], calendarOf(dataset, array, own)) : "";
 }

@@ -3,6 +3,8 @@
 import { describe, expect, it } from "vitest";
 
 import { isEnlarged, pictureSize, screenSize } from "../draw/picture.ts";
+import type { Json } from "../json.ts";
+import { EMPTY_VIEW } from "../view/schema.ts";
 import { backoffMillis } from "./backoff.ts";
 import { parseItem } from "./messages.ts";
 import { NoteQueue } from "./note-queue.ts";
@@ -75,6 +77,13 @@ describe("changes by the node", () => {
     views.incoming(70_000, { v: 1, level: null });
     expect(views.view.level).toBe(2);
     expect(views.takeNote()).toMatchObject({ seq: 70_000 + SEQ_STEP });
+  });
+
+  it("clear fields again after a new connection", () => {
+    const views = joined();
+    const server: Json = { v: 1, array: "rho", time: 0, level: 2, stereo: 0.04 };
+    views.joined(server, { ...EMPTY_VIEW, array: "rho" });
+    expect(views.takeNote()).toMatchObject({ view: { level: null, stereo: null } });
   });
 
   it("start again with a new connection", () => {

@@ -40,6 +40,7 @@ export const controls = {
     saveCsv: "Save CSV",
     saveCsvHint:
       "The values of the plot: each one, or where several share a column of pixels the least and the largest; zoom in for each",
+    valuesMissing: "Wait until the values of all variables are read",
     wholeAxis: "Whole axis",
     plot: "Plot",
   },

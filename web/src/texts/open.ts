@@ -33,5 +33,6 @@ export const openTexts = {
   uploading: (name: string, percent: number) => `Copying ${name}: ${percent} %`,
   cancel: "Cancel",
   uploadFailed: (name: string, reason: string) => `${name} could not be copied: ${reason}`,
+  uploadCancelled: "copying was cancelled",
   uploadBroke: "the connection broke; drop the file again",
 };

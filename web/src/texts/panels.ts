@@ -73,6 +73,7 @@ export const panels = {
     planesHint: "Show the three planes in the volume",
     axisOfTheImage: "Axis of the image",
     enlargeHint: "Double click: enlarge, and back",
+    enlarge: "Enlarge this picture, or show all again",
     volume: "Volume",
   },
   fidelity: {

@@ -19,6 +19,7 @@ import {
   removePoint,
   isAnythingVisible,
 } from "./edit.ts";
+import { typedEnd } from "../ui/transfer/range.ts";
 import { alphaAt, domainOf, fractionOf, heightOf, logHeights, valueAt } from "./scale.ts";
 
 const TRANSFER: Transfer = {
@@ -209,5 +210,14 @@ describe("color maps", () => {
     expect(cssColor(maps.get("good"), 1)).toBe(`rgb(${table[765]} ${table[766]} ${table[767]})`);
     expect(cssGradient(undefined, 3).match(/rgb/g)).toHaveLength(3);
     expect(parseColormaps(null).size).toBe(0);
+  });
+});
+
+describe("typed ends of a range", () => {
+  it("stay exact where they were not typed", () => {
+    const exact = 0.12345678901;
+    expect(typedEnd("0.123456789", exact)).toBe(exact);
+    expect(typedEnd("101325", exact)).toBe(101_325);
+    expect([typedEnd(" ", 0), typedEnd("x", 0)]).toEqual([Number.NaN, Number.NaN]);
   });
 });

@@ -34,6 +34,14 @@ export function setAttributes(element: Element, attributes: Attributes): void {
   }
 }
 
+let lastId = 0;
+
+/** Returns an id that no other element of the page has. */
+export function uniqueId(name: string): string {
+  lastId += 1;
+  return `${name}-${lastId}`;
+}
+
 /** Sets text only if it changed, which saves layout and announcements of screen readers. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;

@@ -19,3 +19,8 @@ export const EXTREME_MODES: readonly Mode[] = ["maximum", "minimum"];
 export const DEFAULT_PARALLAX = 1 / 30;
 
 export const EMPTY_VIEW: View = { ...DEFAULTS, other: {} };
+
+/** Returns the view that a link or a bookmark shows: what it leaves out has its default, and the array stays as it is. */
+export function wholeView(patch: ViewPatch, array: string): View {
+  return { ...EMPTY_VIEW, array, ...patch };
+}

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import type { Json, JsonObject } from "../json.ts";
 import { formatFragment, formatView, parseFragment } from "./fragment.ts";
 import { parseView, viewToJson } from "./parse.ts";
-import { EMPTY_VIEW, type View } from "./schema.ts";
+import { EMPTY_VIEW, wholeView, type View } from "./schema.ts";
 
 /** Test vectors, which the Rust tests read too. */
 const VECTORS = JSON.parse(
@@ -207,5 +207,12 @@ describe("fragment", () => {
     const text = btoa(JSON.stringify(bad)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
     expect(Object.keys(parseFragment(`#panes=${text}`).panes)).toEqual(["plane-z"]);
     expect(parseFragment("#panes=%%%").panes).toEqual({});
+  });
+});
+
+describe("the view of another link", () => {
+  it("has defaults for what it leaves out, and the array that is shown", () => {
+    expect(wholeView({ time: 3 }, "rho")).toEqual({ ...EMPTY_VIEW, array: "rho", time: 3 });
+    expect(wholeView({ array: "u" }, "rho").array).toBe("u");
   });
 });

@@ -13,7 +13,7 @@ use super::axis_notes::quantity_of;
 ///
 /// # Errors
 /// Those of the source.
-pub(super) async fn line_plot(source: &dyn Source, view: &View, width: u32) -> Result<Option<LinePlot>> {
+pub(crate) async fn line_plot(source: &dyn Source, view: &View, width: u32) -> Result<Option<LinePlot>> {
     let dataset = source.describe().await?;
     // Arrays that are only drawn, such as images in their colors, are no lines.
     let Ok((number, array, position)) = view.place_in(&dataset) else { return Ok(None) };

@@ -27,7 +27,7 @@ use view::View;
 
 pub(crate) use self::annotations::annotations;
 pub use self::journey::{Journey, TimeSteps};
-use self::line_plot::line_plot;
+pub(crate) use self::line_plot::line_plot;
 pub use self::sink::{FilmOptions, check_output, default_codec, is_film};
 use self::sink::{PictureFileKind, PictureSink, check_numbered, numbered_or_as_is, write};
 pub use self::slab_pictures::{SlabPictureRequest, check_slabs_output, draw_slabs, is_slabs, read_slabs};

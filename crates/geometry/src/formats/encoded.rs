@@ -9,6 +9,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose};
 use flate2::read::ZlibDecoder;
 
 use crate::MAX_DECODED_BYTES;
+use crate::model::excerpt;
 
 /// Bytes that the arrays of a file may still decode to.
 pub(crate) struct DecodeBudget(usize);
@@ -41,9 +42,9 @@ impl DecodeBudget {
     }
 
     /// Decodes base64, in which white space is ignored.
-    pub(crate) fn base64(&mut self, text: &str) -> Result<Vec<u8>> {
+    pub(crate) fn base64(&mut self, text: &[u8]) -> Result<Vec<u8>> {
         self.spend(text.len() / 4 * 3)?;
-        let compact: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        let compact: Vec<u8> = text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
         let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
         GeneralPurpose::new(&base64::alphabet::STANDARD, config)
             .decode(compact)
@@ -54,8 +55,9 @@ impl DecodeBudget {
     pub(crate) fn numbers(&mut self, text: &str) -> Result<Vec<f64>> {
         let mut numbers = Vec::new();
         for word in text.split_ascii_whitespace() {
-            let number =
-                word.parse().map_err(|_| Error::corrupt(format!("expected a number, found `{word}`")))?;
+            let number = word
+                .parse()
+                .map_err(|_| Error::corrupt(format!("expected a number, found `{}`", excerpt(word))))?;
             numbers.push(number);
         }
         self.spend(numbers.len() * size_of::<f64>())?;

@@ -3,6 +3,7 @@
 use array::{Error, Result};
 use serde_json::Value;
 
+use crate::model::{excerpt, parse_json};
 use crate::{Geometry, GeometrySpace, MAX_VALUE_NAMES, VertexText, VertexValues};
 
 /// Deepest nesting of collections.
@@ -11,8 +12,7 @@ const MAX_DEPTH: usize = 16;
 const TEXT_PROPERTIES: [&str; 4] = ["label", "name", "NAME", "text"];
 
 pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
-    let json: Value = serde_json::from_slice(bytes)
-        .map_err(|e| Error::corrupt(format!("expected GeoJSON, found a mistake in the JSON: {e}")))?;
+    let json = parse_json(bytes, "GeoJSON")?;
     let mut geometry = Geometry { space: GeometrySpace::Geographic, is_flat: true, ..Geometry::default() };
     add(&json, 0, &mut geometry)?;
     let vertices = geometry.positions.len();
@@ -47,7 +47,7 @@ fn add(object: &Value, depth: usize, geometry: &mut Geometry) -> Result<()> {
         Some("MultiPolygon") => each(coordinates, |polygon| each(polygon, |ring| add_line(ring, geometry))),
         other => Err(Error::corrupt(format!(
             "expected a GeoJSON type such as `FeatureCollection`, found `{}`",
-            other.unwrap_or("none")
+            excerpt(other.unwrap_or("none"))
         ))),
     }
 }
@@ -60,7 +60,8 @@ fn position(coordinates: &Value, geometry: &mut Geometry) -> Result<[f64; 3]> {
     let at = |axis: usize| coordinates.get(axis).and_then(Value::as_f64);
     let (Some(x), Some(y)) = (at(0), at(1)) else {
         return Err(Error::corrupt(format!(
-            "expected a position of two or three numbers in GeoJSON, found {coordinates}"
+            "expected a position of two or three numbers in GeoJSON, found `{}`",
+            excerpt(&coordinates.to_string())
         )));
     };
     geometry.is_flat &= at(2).is_none();

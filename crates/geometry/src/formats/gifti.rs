@@ -158,9 +158,9 @@ impl GiftiArray {
         };
         let bytes = match &*self.encoding {
             "ASCII" => return Ok(self.by_row(budget.numbers(&self.data)?)),
-            "Base64Binary" => budget.base64(&self.data)?,
+            "Base64Binary" => budget.base64(self.data.as_bytes())?,
             "GZipBase64Binary" => {
-                let compressed = budget.base64(&self.data)?;
+                let compressed = budget.base64(self.data.as_bytes())?;
                 budget.inflate(&compressed)?
             }
             other => {

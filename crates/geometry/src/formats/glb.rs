@@ -3,8 +3,9 @@
 use array::{Error, Result};
 use serde_json::Value;
 
-use crate::Geometry;
 use crate::bytes::{FileReader, NumberType, index};
+use crate::model::{check_count, parse_json};
+use crate::{Geometry, MAX_TRIANGLES, MAX_VERTICES};
 
 const MAGIC: &[u8] = b"glTF";
 /// Chunk types: JSON, and binary data.
@@ -14,6 +15,8 @@ const BINARY: u32 = 0x004E_4942;
 const MAX_DEPTH: usize = 16;
 /// Most meshes of all nodes.
 const MAX_MESHES: usize = 4_096;
+/// Most parts of the meshes of all nodes.
+const MAX_PRIMITIVES: usize = 65_536;
 
 /// Affine map, by row.
 type AffineRows = [[f64; 4]; 3];
@@ -24,6 +27,9 @@ struct GlbDocument<'a> {
     json: Value,
     binary: &'a [u8],
     meshes: usize,
+    primitives: usize,
+    /// True if there are primitives other than triangles.
+    has_others: bool,
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
@@ -37,21 +43,20 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
         let (length, kind) = (reader.u32()? as usize, reader.u32()?);
         let chunk = reader.take(length)?;
         match kind {
-            JSON => {
-                json = serde_json::from_slice(chunk).map_err(|e| {
-                    Error::corrupt(format!("expected JSON in a .glb file, found a mistake in it: {e}"))
-                })?;
-            }
+            JSON => json = parse_json(chunk, "a .glb file")?,
             BINARY if binary.is_empty() => binary = chunk,
             _ => {}
         }
     }
-    let mut document = GlbDocument { json, binary, meshes: 0 };
+    let mut document = GlbDocument { json, binary, meshes: 0, primitives: 0, has_others: false };
     let mut geometry = Geometry::default();
     let scene = document.json["scene"].as_u64().unwrap_or(0);
     let roots = document.json.pointer(&format!("/scenes/{scene}/nodes")).cloned().unwrap_or_default();
     for root in roots.as_array().into_iter().flatten() {
         document.add_node(root.as_u64(), &IDENTITY, 0, &mut geometry)?;
+    }
+    if document.has_others {
+        geometry.notes.push("Parts of it that are no triangles are left out.".to_owned());
     }
     geometry.finished("glTF")
 }
@@ -91,25 +96,30 @@ impl GlbDocument<'_> {
         Ok(())
     }
 
-    fn add_primitive(&self, primitive: &Value, rows: &AffineRows, geometry: &mut Geometry) -> Result<()> {
+    fn add_primitive(&mut self, primitive: &Value, rows: &AffineRows, geometry: &mut Geometry) -> Result<()> {
+        self.primitives += 1;
+        check_count(self.primitives, MAX_PRIMITIVES, "parts of meshes")?;
         if primitive["mode"].as_u64().unwrap_or(4) != 4 {
-            geometry.notes.push("Parts of it that are no triangles are left out.".to_owned());
+            self.has_others = true;
             return Ok(());
         }
         let mut own = Geometry {
             positions: self.numbers(&primitive["attributes"]["POSITION"])?.as_chunks().0.to_vec(),
             ..Geometry::default()
         };
+        check_count(geometry.positions.len() + own.positions.len(), MAX_VERTICES, "vertices")?;
         own.transform(rows);
         let before = u32::try_from(geometry.positions.len()).unwrap_or(u32::MAX);
         let corners = match &primitive["indices"] {
             Value::Null => (0..own.positions.len()).map(|at| at as f64).collect(),
             indices => self.numbers(indices)?,
         };
+        // Many parts may share the same bytes.
+        check_count(geometry.triangles.len() + corners.len() / 3, MAX_TRIANGLES, "triangles")?;
         let corners = corners.into_iter().map(|corner| Ok(index(corner)?.saturating_add(before)));
         geometry.triangles.extend_from_slice(corners.collect::<Result<Vec<_>>>()?.as_chunks().0);
         geometry.positions.append(&mut own.positions);
-        crate::model::check_count(geometry.positions.len(), crate::MAX_VERTICES, "vertices")
+        Ok(())
     }
 
     /// Returns the numbers of an accessor.
@@ -174,4 +184,33 @@ fn product(outer: &AffineRows, inner: &AffineRows) -> AffineRows {
             |c: usize| (0..3).map(|k| row[k] * inner[k][c]).sum::<f64>() + if c == 3 { row[3] } else { 0.0 };
         [column(0), column(1), column(2), column(3)]
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn parts_that_share_bytes_are_counted_before_they_take_memory() {
+        let json = json!({
+            "bufferViews": [{"byteLength": 36}, {"byteOffset": 36, "byteLength": 3}],
+            "accessors": [
+                {"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"},
+                {"bufferView": 1, "componentType": 5121, "count": 3, "type": "SCALAR"},
+            ],
+        });
+        let part = json!({"attributes": {"POSITION": 0}, "indices": 1});
+        let mut document =
+            GlbDocument { json, binary: &[0; 39], meshes: 0, primitives: 0, has_others: false };
+        let mut geometry = Geometry { triangles: vec![[0; 3]; MAX_TRIANGLES - 1], ..Geometry::default() };
+        document.add_primitive(&part, &IDENTITY, &mut geometry).unwrap();
+        let error = document.add_primitive(&part, &IDENTITY, &mut geometry).unwrap_err().to_string();
+        assert!(error.contains("triangles"), "{error}");
+        assert_eq!(geometry.triangles.len(), MAX_TRIANGLES);
+        let mut geometry = Geometry { positions: vec![[0.0; 3]; MAX_VERTICES - 2], ..Geometry::default() };
+        let error = document.add_primitive(&part, &IDENTITY, &mut geometry).unwrap_err().to_string();
+        assert!(error.contains("vertices"), "{error}");
+    }
 }

@@ -3,7 +3,7 @@
 use array::{Error, Result};
 
 use crate::bytes::{FileReader, NumberType, index};
-use crate::model::check_count;
+use crate::model::{check_count, excerpt};
 use crate::{Geometry, MAX_TRIANGLES, MAX_VERTICES, VertexValues};
 
 /// Longest line of the header, bytes.
@@ -40,7 +40,8 @@ impl PlyBody<'_> {
                 let word = words
                     .next()
                     .ok_or_else(|| Error::corrupt("expected more numbers, found the end of the file"))?;
-                word.parse().map_err(|_| Error::corrupt(format!("expected a number, found `{word}`")))
+                word.parse()
+                    .map_err(|_| Error::corrupt(format!("expected a number, found `{}`", excerpt(word))))
             }
         }
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use array::{Error, Result};
 
 use crate::bytes::{FileReader, NumberType};
+use crate::model::excerpt;
 use crate::{Geometry, MAX_TRIANGLES};
 
 /// Bytes before the number of triangles of a binary file.
@@ -38,7 +39,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
                     let Ok(corner) = <[f64; 3]>::try_from(numbers) else {
                         return Err(Error::corrupt(format!(
                             "expected `vertex` and three numbers, found `{}`",
-                            line.trim()
+                            excerpt(line.trim())
                         )));
                     };
                     corners.push(corner);

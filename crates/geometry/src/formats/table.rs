@@ -1,16 +1,20 @@
 //! Tables of points (CSV, TSV): positions, texts, lines and values by column.
 //!
-//! Columns `x`, `y` and `z`, or `longitude` and `latitude` with `height`, are positions; a column `label`, `name` or `text` is text at
+//! Columns `x`, `y` and `z`, or `longitude` and `latitude` with `height`, are positions, as are the last three of `axis-0`, `axis-1`
+//! and so on, the last of which is x; a column `label`, `name` or `text` is text at
 //! the point; rows with the same entry in a column `line` are joined by a line; other columns of numbers are values. Without a header, the first two or three
 //! columns are positions.
 
 use array::{Error, Result};
 
-use crate::{Geometry, GeometrySpace, MAX_VALUE_NAMES, VertexText, VertexValues};
+use crate::model::{excerpt, omitted_texts_note};
+use crate::{Geometry, GeometrySpace, MAX_TEXTS, MAX_VALUE_NAMES, VertexText, VertexValues};
 
-const X: [&str; 6] = ["x", "lon", "longitude", "long", "pos_x", "axis-2"];
-const Y: [&str; 5] = ["y", "lat", "latitude", "pos_y", "axis-1"];
-const Z: [&str; 6] = ["z", "height", "altitude", "depth", "pos_z", "axis-0"];
+const X: [&str; 5] = ["x", "lon", "longitude", "long", "pos_x"];
+const Y: [&str; 4] = ["y", "lat", "latitude", "pos_y"];
+const Z: [&str; 5] = ["z", "height", "altitude", "depth", "pos_z"];
+/// Beginning of the names of axes that are numbered from 0, as napari writes them: the last three are z, y and x.
+const NUMBERED: &str = "axis-";
 const GEOGRAPHIC: [&str; 4] = ["lon", "longitude", "long", "lat"];
 const TEXTS: [&str; 3] = ["label", "name", "text"];
 const LINES: [&str; 3] = ["line", "track", "track_id"];
@@ -37,7 +41,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8) -> Result<Geometry> {
     let mut records = reader.byte_records();
     let mut columns = None;
     let mut geometry = Geometry::default();
-    let (mut line, mut last) = (String::new(), None);
+    let (mut line, mut last, mut omitted_texts) = (String::new(), None, 0);
     let bad = |error: csv::Error| {
         Error::corrupt(format!("expected a table of points, found a mistake in it: {error}"))
     };
@@ -58,12 +62,12 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8) -> Result<Geometry> {
                 .collect();
             let has_header = first.first().is_some_and(|word| word.parse::<f64>().is_err());
             if !has_header {
-                add(&found, &field, number, &mut geometry)?;
+                add(&found, &field, number, &mut geometry, &mut omitted_texts)?;
             }
             columns = Some(found);
             continue;
         };
-        let vertex = add(columns, &field, number, &mut geometry)?;
+        let vertex = add(columns, &field, number, &mut geometry, &mut omitted_texts)?;
         if let Some(column) = columns.line {
             let own = field(column);
             if let Some(before) = last.filter(|_| own == line && !own.is_empty()) {
@@ -75,6 +79,7 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8) -> Result<Geometry> {
     if columns.as_ref().is_none_or(|columns: &Columns| columns.line.is_none()) {
         geometry.points = (0..u32::try_from(geometry.positions.len()).unwrap_or(u32::MAX)).collect();
     }
+    geometry.notes.extend((omitted_texts > 0).then(|| omitted_texts_note(omitted_texts)));
     // Columns of words are no values.
     geometry.values.retain(|values| values.values.iter().any(|value| value.is_finite()));
     geometry.finished("table")
@@ -86,6 +91,7 @@ fn add(
     field: &dyn Fn(usize) -> String,
     number: usize,
     geometry: &mut Geometry,
+    omitted_texts: &mut usize,
 ) -> Result<u32> {
     let mut position = [0.0; 3];
     for (place, column) in position.iter_mut().zip(columns.position) {
@@ -93,16 +99,19 @@ fn add(
         let word = field(column);
         *place = word.parse().map_err(|_| {
             Error::corrupt(format!(
-                "expected a number in column {} of row {number}, found `{word}`",
-                column + 1
+                "expected a number in column {} of row {number}, found `{}`",
+                column + 1,
+                excerpt(&word)
             ))
         })?;
     }
     let vertex = geometry.add_vertex(position)?;
-    if let Some(text) =
-        columns.text.map(field).filter(|text| !text.is_empty() && geometry.texts.len() <= crate::MAX_TEXTS)
-    {
-        geometry.texts.push(VertexText { vertex, text });
+    if let Some(text) = columns.text.map(field).filter(|text| !text.is_empty()) {
+        if geometry.texts.len() < MAX_TEXTS {
+            geometry.texts.push(VertexText { vertex, text });
+        } else {
+            *omitted_texts += 1;
+        }
     }
     for ((column, _), values) in columns.values.iter().zip(&mut geometry.values) {
         values.values.push(field(*column).parse::<f64>().map_or(f32::NAN, |value| value as f32));
@@ -123,7 +132,13 @@ impl Columns {
         let names: Vec<String> = first.iter().map(|name| name.to_ascii_lowercase()).collect();
         let find =
             |known: &[&str]| known.iter().find_map(|name| names.iter().position(|found| found == name));
-        let position = [find(&X), find(&Y), find(&Z)];
+        let named = [find(&X), find(&Y), find(&Z)];
+        let numbered = |number: usize| names.iter().position(|name| *name == format!("{NUMBERED}{number}"));
+        let axes = (0..names.len()).take_while(|&number| numbered(number).is_some()).count();
+        let position = match named {
+            [None, None, _] => [1, 2, 3].map(|from_end| axes.checked_sub(from_end).and_then(numbered)),
+            _ => named,
+        };
         if position[0].is_none() || position[1].is_none() {
             return Err(missing());
         }

@@ -13,6 +13,8 @@ use crate::{Geometry, MAX_VERTICES, VertexValues};
 
 /// Most arrays of a file.
 const MAX_ARRAYS: usize = 4_096;
+/// White space in appended base64 that is looked at beside as much as there are letters, bytes.
+const MAX_SPACE_BYTES: usize = 4_096;
 /// Most blocks of a compressed array.
 const MAX_BLOCKS: usize = 1 << 20;
 
@@ -50,12 +52,11 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     let data = appended_data(appended, &mut encoding);
     let arrays = arrays(head, &mut encoding)?;
     let mut decoder = VtpDecoder { encoding, appended: data, budget: DecodeBudget::default() };
-    let pieces = arrays.iter().map(|array| array.piece).max().unwrap_or(0);
     let mut geometry = Geometry::default();
     let mut values = Vec::<VertexValues>::new();
-    for piece in 0..=pieces {
-        let own: Vec<&VtpArray> = arrays.iter().filter(|array| array.piece == piece).collect();
-        add_piece(&own, &mut decoder, &mut geometry, &mut values)?;
+    // Arrays are in the order of their pieces, of which any number may be empty.
+    for own in arrays.chunk_by(|array, next| array.piece == next.piece) {
+        add_piece(own, &mut decoder, &mut geometry, &mut values)?;
     }
     geometry.values = values;
     geometry.finished("VTK PolyData")
@@ -171,15 +172,9 @@ impl VtpDecoder<'_> {
         let bytes = match &*array.format {
             "appended" => {
                 let from = self.appended.get(array.offset..).unwrap_or_default();
-                if self.encoding.is_raw {
-                    self.unpack_raw(from)?
-                } else {
-                    let end = from.iter().position(|byte| *byte == b'<').unwrap_or(from.len());
-                    let text = String::from_utf8_lossy(&from[..end]).into_owned();
-                    self.unpack_base64(&text)?
-                }
+                if self.encoding.is_raw { self.unpack_raw(from)? } else { self.unpack_base64(from)? }
             }
-            "binary" => self.unpack_base64(&array.text)?,
+            "binary" => self.unpack_base64(compact(&array.text).as_bytes())?,
             _ => return self.budget.numbers(&array.text),
         };
         self.budget.spend(bytes.len() / number_type.size_bytes() * size_of::<f64>())?;
@@ -218,37 +213,46 @@ impl VtpDecoder<'_> {
         Ok(inflated)
     }
 
-    /// Decodes base64; of compressed arrays, the header is encoded by itself.
-    fn unpack_base64(&mut self, text: &str) -> Result<Vec<u8>> {
-        let compact: String = text.chars().filter(|letter| !letter.is_ascii_whitespace()).collect();
+    /// Decodes base64, of which `text` is the beginning or all; of compressed arrays, the header is encoded by itself. Looks only
+    /// at the letters of the array: many arrays may begin in the same text.
+    fn unpack_base64(&mut self, text: &[u8]) -> Result<Vec<u8>> {
         let word = if self.encoding.has_wide_header { 8 } else { 4 };
         // Letters of so many bytes, with padding.
         let letters = |bytes: usize| bytes.div_ceil(3).saturating_mul(4);
         let piece = |from: usize, bytes: usize| {
-            compact.get(from..).map(|rest| rest.get(..letters(bytes)).unwrap_or(rest)).unwrap_or_default()
+            let count = letters(bytes);
+            let most = from.saturating_add(count).saturating_mul(2).saturating_add(MAX_SPACE_BYTES);
+            let near = &text[..text.len().min(most)];
+            let own = near.iter().copied().take_while(|letter| *letter != b'<');
+            own.filter(|letter| !letter.is_ascii_whitespace()).skip(from).take(count).collect::<Vec<u8>>()
         };
-        let first = self.budget.base64(piece(0, word))?;
+        let first = self.budget.base64(&piece(0, word))?;
         let count = self.header_number(&mut FileReader::new(&first, self.encoding.is_big))?;
         if !self.encoding.is_compressed {
-            let bytes = self.budget.base64(piece(0, word.saturating_add(count)))?;
+            let bytes = self.budget.base64(&piece(0, word.saturating_add(count)))?;
             let mut reader = FileReader::new(&bytes, self.encoding.is_big);
             reader.take(word)?;
             return Ok(reader.take(count)?.to_vec());
         }
         check_count(count, MAX_BLOCKS, "compressed blocks of an array")?;
         let header_bytes = (3 + count) * word;
-        let header = self.budget.base64(piece(0, header_bytes))?;
+        let header = self.budget.base64(&piece(0, header_bytes))?;
         let mut reader = FileReader::new(&header, self.encoding.is_big);
         reader.take(word)?;
         let sizes = self.block_sizes(&mut reader, count)?;
         let data_bytes = sizes.iter().fold(0usize, |sum, &size| sum.saturating_add(size));
-        let data = self.budget.base64(piece(letters(header_bytes), data_bytes))?;
+        let data = self.budget.base64(&piece(letters(header_bytes), data_bytes))?;
         self.inflate_blocks(&mut FileReader::new(&data, false), &sizes)
     }
 }
 
+/// Returns text without its white space.
+fn compact(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_ascii_whitespace()).collect()
+}
+
 fn add_piece(
-    arrays: &[&VtpArray],
+    arrays: &[VtpArray],
     decoder: &mut VtpDecoder<'_>,
     geometry: &mut Geometry,
     values: &mut Vec<VertexValues>,
@@ -312,7 +316,7 @@ fn add_cell(section: &str, vertices: &[u32], geometry: &mut Geometry) -> Result<
     reason = "values by vertex are f32; colors are bytes"
 )]
 fn add_values(
-    arrays: &[&VtpArray],
+    arrays: &[VtpArray],
     decoder: &mut VtpDecoder<'_>,
     geometry: &mut Geometry,
     values: &mut Vec<VertexValues>,

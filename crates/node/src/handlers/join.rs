@@ -53,7 +53,7 @@ impl Handler for JoinHandler {
             Right::Everything => Role::Own,
         };
         let secret = Token::random()?.secret().to_owned();
-        let participant = self.session.join_with_secret(&request, role, secret)?;
+        let participant = self.session.join_with_secret(&request, role, secret, call.client.0 + 1)?;
         tokio::select! {
             biased;
             () = receive_notes(call, &participant) => Err(Error::cancelled()),

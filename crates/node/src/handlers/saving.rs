@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use server::ops::{BeginOutcome, Handler, OperationCall};
-use stream::{DrawResources, MIN_MEMORY_BYTES, Session, ViewChoice};
+use stream::{DrawResources, GeometryFetch, MIN_MEMORY_BYTES, Session, ViewChoice};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use wire::ops::{self, encode_json};
 
@@ -139,6 +139,8 @@ enum SavingItem<'a> {
 pub(crate) struct SavingState {
     session: Arc<Session>,
     source: Arc<dyn Source>,
+    /// Source of the geometry that views name.
+    geometry: GeometryFetch,
     /// Memory for blocks, bytes.
     memory_bytes: u64,
     turn: Arc<Semaphore>,
@@ -146,11 +148,17 @@ pub(crate) struct SavingState {
 }
 
 impl SavingState {
-    /// Shares what `source` describes, which is what `session` shows.
-    pub(crate) fn new(session: Arc<Session>, source: Arc<dyn Source>, memory_bytes: u64) -> Arc<Self> {
+    /// Shares what `source` describes, which is what `session` shows, and the geometry beside it.
+    pub(crate) fn new(
+        session: Arc<Session>,
+        source: Arc<dyn Source>,
+        geometry: GeometryFetch,
+        memory_bytes: u64,
+    ) -> Arc<Self> {
         Arc::new(Self {
             session,
             source,
+            geometry,
             memory_bytes: memory_bytes.max(MIN_MEMORY_BYTES),
             turn: Arc::new(Semaphore::new(1)),
             waiting: Arc::new(Semaphore::new(1 + MAX_WAITING)),
@@ -170,6 +178,11 @@ impl SavingState {
         }
         let turn = Arc::clone(&self.turn).acquire_owned().await;
         Ok([place, turn.map_err(|_| Error::internal("the turns of pictures have ended"))?])
+    }
+
+    /// Returns the resources of a picture or film.
+    fn resources(&self) -> Result<DrawResources> {
+        Ok(DrawResources::in_background(self.memory_bytes)?.with_geometry(Arc::clone(&self.geometry)))
     }
 
     /// Returns the request for a picture of a view with some fields.
@@ -223,7 +236,7 @@ impl Handler for StillHandler {
     async fn run(&self, still: StillParameters, call: &OperationCall) -> Result<()> {
         let _turn = self.0.turn(call).await?;
         let request = self.request(&still)?;
-        let resources = DrawResources::in_background(self.0.memory_bytes)?;
+        let resources = self.0.resources()?;
         let (pieces, mut taken) = mpsc::channel(PIECES_AHEAD);
         let on_progress = |stage, done, total| {
             let what = if stage == SheetStage::Blocks { "blocks" } else { "rows" };
@@ -333,7 +346,7 @@ impl Handler for FilmHandler {
         let path = folder.film(film.format);
         let request = self.request(&film)?;
         check_output(&path, size, &request.film)?;
-        let resources = DrawResources::in_background(self.0.memory_bytes)?;
+        let resources = self.0.resources()?;
         let on_progress = |done, total| progress(call, "pictures", done, total);
         let drawn = draw(&self.0.source, &request, size, resources, None, &path, on_progress).await?;
         let drawn = drawn.ok_or_else(|| Error::internal("expected a film, found none"))?;
@@ -461,6 +474,29 @@ mod tests {
         }
         let error = parsed::<FilmParameters>(br#"{"width": 640}"#, "film").unwrap_err().to_string();
         assert!(error.contains("`film`"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn pictures_have_the_geometry_of_the_session() {
+        use array::conformance::{MemorySource, one_array};
+        let dataset = one_array("|u1".parse().unwrap(), &[8; 3], &[8; 3]);
+        let source = MemorySource::new(dataset.clone(), vec![vec![vec![7u8; 512].into()]]).unwrap();
+        let source: Arc<dyn Source> = Arc::new(source);
+        let session = Session::begin(
+            Arc::new(dataset),
+            Arc::clone(&source),
+            MIN_MEMORY_BYTES,
+            None,
+            Arc::new(|_| None),
+        );
+        let fetch: GeometryFetch =
+            Arc::new(|_| Box::pin(async { Ok(Bytes::from_static(b"x,y,z\n1,2,3\n")) }));
+        let state = SavingState::new(Arc::new(session.unwrap()), Arc::clone(&source), fetch, 0);
+        let choice = serde_json::from_str(r#"{"view": {"layers": [{"geometry": "points.csv"}]}}"#).unwrap();
+        let size = ImageSize { width: 32, height: 24 };
+        let request = SheetRequest::single(state.picture(&choice).unwrap(), size);
+        let resources = state.resources().unwrap();
+        draw_png(&source, &request, resources, io::sink(), |_, _, _| ()).await.unwrap();
     }
 
     #[test]

@@ -112,15 +112,15 @@ impl Opening {
             Location::Synthetic(_) => Ok(location),
             Location::Remote(mut url) => {
                 let known = self.known_servers();
-                match known.iter().find(|known| known.authority() == url.authority()) {
-                    Some(known) => {
-                        url.token = url.token.or_else(|| known.token.clone());
-                        url.fingerprint = url.fingerprint.or_else(|| known.fingerprint.clone());
-                        Ok(Location::Remote(url))
-                    }
-                    None if self.may_open_files() => Ok(Location::Remote(url)),
-                    None => Err(only_known(&known)),
+                let is_known = |url: &Url| known.iter().any(|known| known.authority() == url.authority());
+                if !url.servers().iter().all(is_known) && !self.may_open_files() {
+                    return Err(only_known(&known));
                 }
+                if let Some(known) = known.iter().find(|known| known.authority() == url.authority()) {
+                    url.token = url.token.or_else(|| known.token.clone());
+                    url.fingerprint = url.fingerprint.or_else(|| known.fingerprint.clone());
+                }
+                Ok(Location::Remote(url))
             }
             Location::Path(_) | Location::Ssh(_) if self.may_open_files() => Ok(location),
             Location::Path(_) | Location::Ssh(_) => Err(only_known(&self.known_servers())),
@@ -134,7 +134,7 @@ impl Opening {
         if let Some(room) = self.rooms.find(text) {
             return Ok(room);
         }
-        self.rooms.make_place()?;
+        self.rooms.check_place()?;
         let opened = tokio::time::timeout(OPEN_TIMEOUT, self.service(location, array, server_name)).await;
         let slow = || {
             let secs = OPEN_TIMEOUT.as_secs();
@@ -294,10 +294,6 @@ impl Handler for PlacesHandler {
 
     fn name(&self) -> &'static str {
         ops::PLACES
-    }
-
-    fn only_reads(&self) -> bool {
-        true
     }
 
     fn is_forwarded(&self) -> bool {

@@ -12,6 +12,8 @@ use crate::scene::camera::Lens;
 
 /// Primitives that one task sorts into bands.
 const TOGETHER: usize = 1 << 14;
+/// Most bands that have a primitive of their own; one that meets more of them is kept once for all.
+const MAX_OWN_BANDS: u32 = 8;
 
 /// Vertex in the image.
 #[derive(Clone, Copy, Debug)]
@@ -47,19 +49,53 @@ pub(crate) struct ProjectedLayer<'a> {
     pub(crate) radius: f64,
 }
 
-/// Primitives of a layer by band, in order.
+/// Primitives of a layer by band, in an order that does not depend on the threads.
 pub(crate) struct BandBins {
-    /// By task and band.
-    of_tasks: Vec<Vec<Vec<Primitive>>>,
+    of_tasks: Vec<TaskBins>,
+}
+
+/// Primitives that one task sorted.
+struct TaskBins {
+    /// Primitives that meet few bands, by band.
+    bands: Vec<Vec<Primitive>>,
+    /// Primitives that meet many bands.
+    large: Vec<LargePrimitive>,
+}
+
+/// Primitive with the first and the last band that it meets.
+struct LargePrimitive {
+    primitive: Primitive,
+    first: u16,
+    last: u16,
+}
+
+impl LargePrimitive {
+    fn meets(&self, band: u32) -> bool {
+        (u32::from(self.first)..=u32::from(self.last)).contains(&band)
+    }
+}
+
+impl TaskBins {
+    fn of(&self, band: u32) -> impl Iterator<Item = Primitive> + '_ {
+        let large = self.large.iter().filter(move |large| large.meets(band));
+        self.bands[band as usize].iter().copied().chain(large.map(|large| large.primitive))
+    }
 }
 
 impl BandBins {
     pub(crate) fn are_any(&self, band: u32) -> bool {
-        self.of_tasks.iter().any(|bands| !bands[band as usize].is_empty())
+        self.of_tasks.iter().any(|task| task.of(band).next().is_some())
     }
 
     pub(crate) fn of(&self, band: u32) -> impl Iterator<Item = Primitive> + '_ {
-        self.of_tasks.iter().flat_map(move |bands| bands[band as usize].iter().copied())
+        self.of_tasks.iter().flat_map(move |task| task.of(band))
+    }
+
+    /// Returns the number of primitives that are kept; those of several bands count several times.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        let kept = |task: &TaskBins| task.large.len() + task.bands.iter().map(Vec::len).sum::<usize>();
+        self.of_tasks.iter().map(kept).sum()
     }
 }
 
@@ -121,14 +157,20 @@ impl<'a> ProjectedLayer<'a> {
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rows of the image")]
-    fn sort(&self, primitives: impl Iterator<Item = Primitive>, size: ImageSize) -> Vec<Vec<Primitive>> {
+    fn sort(&self, primitives: impl Iterator<Item = Primitive>, size: ImageSize) -> TaskBins {
         let bands = size.height.div_ceil(BAND_ROWS);
-        let mut sorted = vec![Vec::new(); bands as usize];
+        let mut sorted = TaskBins { bands: vec![Vec::new(); bands as usize], large: Vec::new() };
         for primitive in primitives {
             let Some([low, high]) = self.extent(primitive, size) else { continue };
             let band = |row: f64| (row.max(0.0) as u32).min(size.height - 1) / BAND_ROWS;
-            for band in band(low)..=band(high) {
-                sorted[band as usize].push(primitive);
+            let (first, last) = (band(low), band(high));
+            if last - first >= MAX_OWN_BANDS {
+                let [first, last] = [first, last].map(|band| u16::try_from(band).unwrap_or(u16::MAX));
+                sorted.large.push(LargePrimitive { primitive, first, last });
+                continue;
+            }
+            for band in first..=last {
+                sorted.bands[band as usize].push(primitive);
             }
         }
         sorted

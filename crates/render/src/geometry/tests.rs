@@ -126,6 +126,33 @@ fn shared_edges_leave_no_gap() {
 }
 
 #[test]
+fn high_primitives_are_kept_once_and_drawn_in_all_bands() {
+    // Upright stripes next to one another, as high as the picture, and a small triangle behind each.
+    const STRIPES: u32 = 24;
+    let size = ImageSize { width: 96, height: 40 * BAND_ROWS };
+    let corner = |n: u32, z: f64| [f64::from(n) / f64::from(STRIPES) * 2.0 - 1.0, 0.0, z];
+    let positions = (0..=STRIPES).flat_map(|n| [corner(n, -9.0), corner(n, 9.0)]).collect::<Vec<_>>();
+    let stripes =
+        (0..STRIPES).flat_map(|n| [[2 * n, 2 * n + 1, 2 * n + 2], [2 * n + 1, 2 * n + 3, 2 * n + 2]]);
+    let mut stripes = Geometry { positions, triangles: stripes.collect(), ..Geometry::default() };
+    let behind = u32::try_from(stripes.positions.len()).unwrap();
+    stripes.positions.extend([[0.0, 0.5, 0.0], [0.01, 0.5, 0.0], [0.0, 0.5, 0.01]]);
+    stripes.triangles.push([behind, behind + 1, behind + 2]);
+    let camera = Camera { eye: [0.0, -4.0, 0.0], target: [0.0; 3], up: [0.0, 0.0, 1.0], ..camera(false) };
+    let lens = Lens::new(&camera, size).unwrap();
+    let geometry = SceneGeometry { layers: vec![layer(stripes)].into(), cut: None };
+    let light = LightShares::default();
+    let picture = GeometryPicture { geometry: &geometry, size, clip: None, light, near: 0.0 };
+    let projected = ProjectedLayer::new(&geometry.layers[0], &picture, &lens);
+    let bins = projected.bins(size);
+    assert!(bins.kept() <= 2 * STRIPES as usize + 2, "{} are kept", bins.kept());
+    assert!((0..40).all(|band| bins.are_any(band)));
+    let fragments = fragments_of(&picture, &lens, &(0..size.height));
+    assert_eq!(fragments.len(), (size.width * size.height) as usize);
+    assert!(fragments.iter().all(|fragment| fragment.alpha == 255 && (fragment.depth - 4.0).abs() < 1e-4));
+}
+
+#[test]
 fn lines_and_points_are_as_wide_as_asked_and_hide_what_is_behind() {
     let positions = vec![[-5.0, 0.0, 0.0], [5.0, 0.0, 0.0], [0.0, -0.5, 0.0]];
     let cross = Geometry { positions, lines: vec![[0, 1]], points: vec![2], ..Geometry::default() };

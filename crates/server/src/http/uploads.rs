@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use client::directories::private_folder;
 use client::random::random_bytes;
+use client::running_servers::machine_name;
 use futures::StreamExt;
 use tokio::io::AsyncWriteExt;
 
@@ -44,9 +45,12 @@ impl Uploads {
     /// # Errors
     /// `Io` if the system has no source of randomness.
     pub fn below(parent: &Path, admission: Admission) -> Result<Self> {
+        let machine = machine();
         for left in fs::read_dir(parent).into_iter().flatten().flatten() {
             let name = left.file_name().to_string_lossy().into_owned();
-            let pid = name.split('-').next().and_then(|pid| pid.parse::<u32>().ok());
+            // Other machines may share the folder.
+            let own = name.split_once('@').filter(|(_, other)| *other == machine).map(|(process, _)| process);
+            let pid = own.and_then(|own| own.split('-').next()?.parse::<u32>().ok());
             let has_ended = pid.is_some_and(|pid| {
                 Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists()
             });
@@ -56,7 +60,8 @@ impl Uploads {
             }
         }
         let own: [u8; 8] = random_bytes()?;
-        let folder = parent.join(format!("{}-{:016x}", std::process::id(), u64::from_le_bytes(own)));
+        let folder =
+            parent.join(format!("{}-{:016x}@{machine}", std::process::id(), u64::from_le_bytes(own)));
         Ok(Self { folder, admission, used_bytes: AtomicU64::new(0), files: AtomicU64::new(0) })
     }
 
@@ -106,12 +111,13 @@ impl Uploads {
     /// Receives a file of `bytes`.
     async fn receive(&self, path: &Path, bytes: u64, body: Body) -> Result<()> {
         self.reserve(bytes)?;
-        let reservation = Reservation { uploads: self, path, bytes, is_kept: false };
+        let mut reservation = Reservation { uploads: self, path, bytes, is_created: false, is_kept: false };
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         tokio::task::spawn_blocking(move || private_folder(&folder))
             .await
             .map_err(|e| Error::internal(format!("the task that makes a folder ended early: {e}")))??;
         let mut file = tokio::fs::OpenOptions::new().write(true).create_new(true).open(path).await?;
+        reservation.is_created = true;
         let (mut pieces, mut arrived) = (body.into_data_stream(), 0u64);
         while let Some(piece) = pieces.next().await {
             let piece =
@@ -143,6 +149,8 @@ struct Reservation<'a> {
     uploads: &'a Uploads,
     path: &'a Path,
     bytes: u64,
+    /// Another file of this name is not touched.
+    is_created: bool,
     is_kept: bool,
 }
 
@@ -155,11 +163,20 @@ impl Reservation<'_> {
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         if !self.is_kept {
-            // The file may not exist yet.
-            drop(fs::remove_file(self.path));
+            if self.is_created {
+                // What cannot be removed now is removed with the folder.
+                drop(fs::remove_file(self.path));
+            }
             self.uploads.release(self.bytes);
         }
     }
+}
+
+/// Returns the name of this machine and of its numbers of processes, which containers have of their own.
+fn machine() -> String {
+    let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let digits: String = space.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    format!("{}-{digits}", machine_name())
 }
 
 /// Answers `PUT /upload/BATCH/NAME` with the path of the file, as text.
@@ -196,7 +213,12 @@ pub(super) async fn upload(
     }
 }
 
+/// Returns whether a request comes from this machine, and by no proxy on it.
 fn is_of_this_machine(request: &Request) -> bool {
+    let proxied = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+    if proxied.iter().any(|name| request.headers().contains_key(*name)) {
+        return false;
+    }
     request.extensions().get::<RequestPeer>().is_some_and(|peer| peer.address.to_canonical().is_loopback())
 }
 
@@ -220,10 +242,11 @@ mod tests {
     #[tokio::test]
     async fn files_are_received_within_the_limits_and_removed_at_the_end() {
         let parent = tempfile::tempdir().unwrap();
-        let left = parent.path().join("4294967294-0");
-        fs::create_dir_all(&left).unwrap();
+        let [left, others] =
+            [machine(), "another-1".into()].map(|at| parent.path().join(format!("4294967294-0@{at}")));
+        [&left, &others].map(|folder| fs::create_dir_all(folder).unwrap());
         let uploads = Uploads::below(parent.path(), Admission::Everybody).unwrap();
-        assert!(!left.exists(), "of a process that has ended");
+        assert!(!left.exists() && others.exists(), "of a process that has ended, and of another machine");
         for (batch, name) in [("a", "../b"), ("a", ""), ("a", ".b"), ("..", "b"), ("a/b", "c"), ("a-b", "c")]
         {
             assert_eq!(uploads.path(batch, name).unwrap_err().kind(), ErrorKind::Invalid, "{batch} {name}");
@@ -239,6 +262,7 @@ mod tests {
         let kind = uploads.receive(&short, MAX_UPLOADED_BYTES, Body::from("")).await.unwrap_err().kind();
         assert_eq!(kind, ErrorKind::TooLarge);
         assert_eq!(uploads.receive(&path, 1, Body::from("5")).await.unwrap_err().kind(), ErrorKind::Io);
+        assert!(fs::read(&path).unwrap() == b"1234" && uploads.used_bytes.load(Ordering::Relaxed) == 4);
         let folder = uploads.folder.clone();
         drop(uploads);
         assert!(!folder.exists());

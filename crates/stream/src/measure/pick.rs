@@ -22,7 +22,8 @@ use crate::loading::volume::Volume;
 use crate::tasks::blocking;
 use crate::viewer::layers::{array_layer_of, layer_volumes_of};
 use crate::viewer::scene::{
-    any_transfer, camera_for, color_by_volume_of, portion_of, slices_of, surfaces_of, transfer_of,
+    any_transfer, camera_for, color_by_volume_of, numbered_slices_of, portion_of, slices_of, surfaces_of,
+    transfer_of,
 };
 use crate::viewer::shared::SharedState;
 
@@ -244,7 +245,7 @@ async fn place(subject: &Subject, found: Option<Pick>) -> Result<PickedPlace> {
         PickTarget::Volume => (PickedThing::Volume, None),
         PickTarget::Extreme => (PickedThing::Extreme, None),
         PickTarget::Surface(number) => (PickedThing::Surface, Some(number)),
-        PickTarget::Slice(number) => (PickedThing::Slice, Some(number)),
+        PickTarget::Slice(drawn) => (PickedThing::Slice, slice_number(subject, drawn)),
         PickTarget::Layer => (PickedThing::Image, None),
     };
     let color_by = match color_by_volume_of(&subject.view, &subject.dataset)? {
@@ -257,6 +258,13 @@ async fn place(subject: &Subject, found: Option<Pick>) -> Result<PickedPlace> {
     let drawn = drawn.map(|drawn| DrawnNumber { level: drawn.level, value: drawn.value });
     let value = value_at(&subject.drawn, &stored, drawn).await?;
     Ok(PickedPlace { hit, number, world: Some(found.world), value: Some(value), color_by, layers, ..nothing })
+}
+
+/// Returns the number in the view of a slice that is drawn: hidden ones, and those that have no direction in the volume,
+/// are not.
+fn slice_number(subject: &Subject, drawn: usize) -> Option<usize> {
+    let slices = numbered_slices_of(&subject.view, &subject.volume);
+    slices.get(drawn).map(|&(number, _)| number)
 }
 
 async fn colors_at(subject: &Subject, volume: &VolumeView, voxel: [u64; 3]) -> Result<Option<PickedValue>> {

@@ -11,6 +11,7 @@ use super::element::channel_name;
 use super::line::{MeasuredArray, channels_of};
 use super::request::ViewMeasurement;
 use super::subject::Subject;
+use crate::loading::regrid::StoredPlace;
 use crate::viewer::scene::portion_of;
 
 /// Most cells of a polygon or a part of a curvilinear grid: a bit each.
@@ -201,18 +202,7 @@ impl StoredRegion {
             }
             (mask, _) => mask,
         };
-        let ends = [0, 1].map(|end| {
-            let voxel =
-                [0, 1, 2].map(|axis| if end == 0 { *ranges[axis].start() } else { *ranges[axis].end() });
-            drawn.stored(volume, voxel)
-        });
-        // On a curvilinear grid a corner may lie outside of all cells; the others are the same.
-        let any = ends.iter().flatten().next();
-        let any = match any {
-            Some(place) => place.clone(),
-            None => first_place(subject, ranges).ok_or_else(too_empty)?,
-        };
-        let [low, high] = ends.map(|place| place.unwrap_or_else(|| any.clone()).index);
+        let [low, high] = end_places(subject, ranges).ok_or_else(too_empty)?.map(|place| place.index);
         let mut bounds: Vec<(u64, u64)> =
             low.iter().zip(&high).map(|(&a, &b)| (a.min(b), a.max(b))).collect();
         if let RegionMask::Cells(cells) = &mask {
@@ -253,14 +243,19 @@ fn too_empty() -> Error {
     Error::invalid("no voxel's center lies in this region; enlarge it")
 }
 
-/// Returns the stored place of any voxel of a region of a curvilinear grid.
-fn first_place(
-    subject: &Subject,
-    ranges: &[RangeInclusive<u64>; 3],
-) -> Option<crate::loading::regrid::StoredPlace> {
-    let [z, y, x] = ranges.clone();
-    let z = *z.start();
-    y.flat_map(|y| x.clone().map(move |x| [z, y, x])).find_map(|voxel| subject.stored(voxel))
+/// Returns the stored places of the first and the last voxel of a region. On a curvilinear grid, where these may lie outside of
+/// all cells, returns both ends of a column of layers that has cells: the mask bounds the other two axes.
+fn end_places(subject: &Subject, ranges: &[RangeInclusive<u64>; 3]) -> Option<[StoredPlace; 2]> {
+    let [z, y, x] = ranges;
+    let ends = |low: [u64; 2], high: [u64; 2]| {
+        let low = subject.stored([*z.start(), low[0], low[1]])?;
+        Some([low, subject.stored([*z.end(), high[0], high[1]])?])
+    };
+    if subject.drawn.joint_axes().is_none() {
+        return ends([*y.start(), *x.start()], [*y.end(), *x.end()]);
+    }
+    let columns = y.clone().flat_map(|y| x.clone().map(move |x| [y, x]));
+    columns.into_iter().find_map(|column| ends(column, column))
 }
 
 /// Returns the cells of a curvilinear grid that are drawn in these ranges.

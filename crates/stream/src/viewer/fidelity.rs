@@ -48,6 +48,8 @@ pub(crate) struct PictureFacts {
     pub(crate) sampled_colors: bool,
     /// How values are resampled for drawing, if they are; part of a sentence.
     pub(crate) resampling: Option<String>,
+    /// Number of layers of geometry that are still coming.
+    pub(crate) arriving_layers: usize,
 }
 
 impl PictureFacts {
@@ -89,6 +91,7 @@ impl PictureFacts {
                 .find(&view_plan.view.array)
                 .ok()
                 .and_then(|(_, array)| resampling(array)),
+            arriving_layers: 0,
         };
         facts.showing(view_plan, picture)
     }
@@ -124,7 +127,7 @@ impl PictureFacts {
     fn state(&self) -> FidelityState {
         if self.is_moving {
             FidelityState::Moving
-        } else if self.is_complete() && !self.has_gaps {
+        } else if self.is_complete() && !self.has_gaps && self.arriving_layers == 0 {
             FidelityState::Complete
         } else if self.is_settled() && !self.is_complete() {
             FidelityState::Failed
@@ -154,6 +157,7 @@ impl PictureFacts {
                 && !self.is_enlarged
                 && self.is_whole
                 && self.is_complete()
+                && self.arriving_layers == 0
                 && !self.is_moving,
             levels_made: self.levels_made.map(|share| [share.done, share.total].map(shown_number)),
             resampled: self.resampling.is_some(),
@@ -170,6 +174,11 @@ impl PictureFacts {
         };
         if self.has_gaps {
             text.push_str("; parts of the visible volume are not shown yet");
+        }
+        match self.arriving_layers {
+            0 => {}
+            1 => text.push_str("; a layer of geometry is still being fetched"),
+            layers => text.push_str(&format!("; {layers} layers of geometry are still being fetched")),
         }
         match self.origin {
             _ if self.level_drawn.is_none() => {}
@@ -343,6 +352,7 @@ mod tests {
             coarse_colors: None,
             sampled_colors: false,
             resampling: None,
+            arriving_layers: 0,
         }
     }
 
@@ -376,6 +386,18 @@ mod tests {
             (all_came_since.fidelity().state, all_came_since.fidelity().exact),
             (FidelityState::Loading, false)
         );
+    }
+
+    #[test]
+    fn a_picture_that_lacks_geometry_is_not_complete() {
+        let lacking = PictureFacts { arriving_layers: 1, is_lossless: true, ..complete() };
+        check(
+            &lacking,
+            FidelityState::Loading,
+            "Loading: 80 of 80 blocks are loaded; waiting will help; a layer of geometry is still being fetched.",
+        );
+        assert!(!lacking.fidelity().exact);
+        assert!(PictureFacts { arriving_layers: 0, ..lacking }.fidelity().exact);
     }
 
     #[test]

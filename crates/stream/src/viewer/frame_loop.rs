@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use view::{ColorBy, Transfer, View};
 
 use crate::encode::{Jpeg, PictureEncoder, Png};
-use crate::geometry::ViewGeometry;
+use crate::geometry::{ArrivingGeometry, GeometryNow, ViewGeometry, any_arrives};
 use crate::loading::loader::FailedBlocks;
 use crate::loading::volume::Volume;
 use crate::ranks::launcher::{BlockStatus, Launcher, RankPicture, scene_for};
@@ -52,6 +52,7 @@ pub(crate) async fn run(shared: Arc<SharedState>, who: ParticipantId, viewer: Ar
         view_plan: None,
         boxes: Arc::default(),
         geometry: ViewGeometry::default(),
+        arriving: Vec::new(),
         said: Vec::new(),
         refused: None,
         chosen: None,
@@ -103,8 +104,10 @@ struct FrameLoop {
     view_plan: Option<ViewPlan>,
     /// Grids that the view shows as lines.
     boxes: Arc<GridBoxes>,
-    /// Geometry layers of the view.
+    /// Geometry layers of the view that are there.
     geometry: ViewGeometry,
+    /// Geometry of the view that is still coming; without those who wait for it, it is not fetched.
+    arriving: Vec<ArrivingGeometry>,
     /// Messages about its geometry that the participant has got for this view.
     said: Vec<String>,
     /// Number and size of a view that failed; it is not tried again.
@@ -165,13 +168,14 @@ impl FrameLoop {
     ) -> Result<()> {
         self.update_view_plan(request, budget_has_changed).await?;
         self.update_boxes(request).await;
-        self.update_geometry(request).await;
+        self.update_geometry(request);
         let Some(view_plan) = &self.view_plan else { return Ok(()) };
         let mut arrivals = view_plan.subscription.volume.arrivals();
         arrivals.mark_unchanged();
         self.query_ranks().await?;
         let Some(view_plan) = &self.view_plan else { return Ok(()) };
         let mut facts = PictureFacts::of(view_plan, self.block_status(view_plan), self.shown);
+        facts.arriving_layers = self.arriving.len();
         let is_waiting = !facts.is_settled();
         if is_waiting {
             facts.levels_made = (self.shared.work)(LongTask::Levels { array: view_plan.array() });
@@ -185,7 +189,7 @@ impl FrameLoop {
         }
         let now = Instant::now();
         let facts_are_complete = facts.blocks_present == facts.blocks_total;
-        let input = input(request, &facts, self.shared.feed.time_placing());
+        let input = input(request, &facts, self.geometry.count(), self.shared.feed.time_placing());
         let mut until = match self.pacer.decide(&input, now) {
             PaceDecision::Draw(plan) => {
                 let Some(turn) = self.turn.take() else {
@@ -210,6 +214,7 @@ impl FrameLoop {
         tokio::select! {
             () = self.viewer.wake.notified() => {}
             _ = arrivals.changed() => {}
+            () = any_arrives(self.arriving.clone()) => {}
             _ = budget_changes.changed() => budget_changes.mark_changed(),
             () = sleep_until(until) => {}
         }
@@ -289,15 +294,15 @@ impl FrameLoop {
         }
     }
 
-    /// Loads the geometry of the requested view into `self.geometry`; tells the participant once about layers that cannot be
-    /// drawn.
-    async fn update_geometry(&mut self, request: &ViewerRequest) {
-        let (geometry, errors) = self.shared.geometry.of(&request.view).await;
+    /// Takes what is there of the geometry of the requested view into `self.geometry`, and begins to fetch the rest; tells the
+    /// participant once about layers that cannot be drawn.
+    fn update_geometry(&mut self, request: &ViewerRequest) {
+        let GeometryNow { geometry, errors, arriving } = self.shared.geometry.now(&request.view);
         let mut says: Vec<String> =
             errors.iter().map(|error| format!("A layer cannot be drawn: {error}.")).collect();
-        self.geometry = geometry;
-        if self.shared.launcher.is_some() && !self.geometry.is_empty() {
-            self.geometry = ViewGeometry::default();
+        (self.geometry, self.arriving) = (geometry, arriving);
+        if self.shared.launcher.is_some() && !(self.geometry.is_empty() && self.arriving.is_empty()) {
+            (self.geometry, self.arriving) = (ViewGeometry::default(), Vec::new());
             says.push(
                 "Geometry is not drawn by several ranks: start the viewing node without `--ranks`."
                     .to_owned(),
@@ -524,6 +529,7 @@ impl FrameLoop {
     fn refuse(&mut self, request: &ViewerRequest, error: &Error) {
         self.refused = Some((request.seq, request.size));
         self.view_plan = None;
+        self.arriving = Vec::new();
         self.prefetch = None;
         self.turn = None;
         forget(&self.shared, self.who);
@@ -610,7 +616,12 @@ fn forget(shared: &SharedState, who: ParticipantId) {
     }
 }
 
-fn input(request: &ViewerRequest, facts: &PictureFacts, placing: Duration) -> PaceInput {
+fn input(
+    request: &ViewerRequest,
+    facts: &PictureFacts,
+    geometry_present: usize,
+    placing: Duration,
+) -> PaceInput {
     let has_range = |by: &ColorBy| by.range.is_some() || facts.is_settled();
     let has_colors = request.view.transfer.is_some() && request.view.color_by.as_ref().is_none_or(has_range);
     PaceInput {
@@ -620,6 +631,7 @@ fn input(request: &ViewerRequest, facts: &PictureFacts, placing: Duration) -> Pa
         size: request.size,
         is_drawable: facts.blocks_total == 0 || (has_colors && facts.blocks_present > 0),
         blocks_present: facts.blocks_present,
+        geometry_present,
         placing,
         is_settled: facts.is_settled(),
         wants_still: request.wants_still,
@@ -666,7 +678,7 @@ mod tests {
             height: 64,
             resume: String::new(),
         };
-        let (who, viewer) = shared.join(&join, Role::Own, String::new()).unwrap();
+        let (who, viewer) = shared.join(&join, Role::Own, String::new(), 0).unwrap();
         let mut tasks = JoinSet::new();
         let fed = Arc::clone(shared);
         tasks.spawn(async move { fed.feed.run().await });
@@ -701,6 +713,43 @@ mod tests {
         assert_eq!(frame(&shared, who, &viewer).await.seq, 102);
         while !frame(&shared, who, &viewer).await.fidelity.exact {}
         assert_eq!(shared.draws.available_permits(), DRAWS_AT_ONCE, "a resting frame loop holds no permit");
+    }
+
+    #[tokio::test]
+    async fn a_picture_is_drawn_before_its_geometry_arrives_and_again_with_it() {
+        let dataset = one_array("|u1".parse().unwrap(), &[32; 3], &[16; 3]);
+        let elements = (0..32 * 32 * 32).map(|i: u32| i.to_le_bytes()[1]).collect::<Vec<u8>>();
+        let source = MemorySource::new(dataset.clone(), vec![vec![elements.into()]]).unwrap();
+        let view = json!({"array": dataset.arrays[0].name, "layers": [{"geometry": "a.csv"}]});
+        let (gate, is_open) = tokio::sync::watch::channel(false);
+        let fetch: crate::GeometryFetch = Arc::new(move |_| {
+            let mut is_open = is_open.clone();
+            Box::pin(async move {
+                is_open.wait_for(|is_open| *is_open).await.map_err(|_| Error::cancelled())?;
+                Ok(Bytes::from_static(b"x,y,z\n16,16,16\n"))
+            })
+        });
+        let shared = SharedState::new(
+            Arc::new(dataset),
+            Arc::new(source),
+            crate::DrawResources::from(64u64 << 20).with_geometry(fetch),
+            View::parse(&view.to_string()).unwrap(),
+            Arc::new(|_| None),
+        );
+        let shared = Arc::new(shared);
+        let (who, viewer, _tasks) = joined(&shared);
+        let mut before = frame(&shared, who, &viewer).await;
+        while before.codec != PictureCodec::Png {
+            before = frame(&shared, who, &viewer).await;
+        }
+        assert!(before.fidelity.text.contains("a layer of geometry is still being fetched"), "{before:?}");
+        assert_eq!((before.fidelity.state, before.fidelity.exact), (FidelityState::Loading, false));
+        gate.send_replace(true);
+        let mut after = frame(&shared, who, &viewer).await;
+        while !after.fidelity.exact {
+            after = frame(&shared, who, &viewer).await;
+        }
+        assert!(after.id > before.id && !after.fidelity.text.contains("geometry"), "{after:?}");
     }
 
     /// Source that delivers one block every millisecond.

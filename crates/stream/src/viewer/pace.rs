@@ -70,6 +70,8 @@ pub(crate) struct PaceInput {
     pub(crate) is_drawable: bool,
     /// Number of loaded blocks; it changes whenever a new picture of the same view would differ.
     pub(crate) blocks_present: u64,
+    /// Number of layers of geometry that have arrived.
+    pub(crate) geometry_present: usize,
     /// Total time spent placing blocks so far, for all participants.
     pub(crate) placing: Duration,
     /// True if no further block will arrive: all are loaded, or the missing ones were given up.
@@ -82,6 +84,11 @@ impl PaceInput {
     /// Returns the time up to which the view counts as moving.
     fn moves_until(&self) -> Option<Instant> {
         self.says_moving.then(|| self.changed_at + MOVING_HOLD)
+    }
+
+    /// Returns what a picture of a view is drawn from.
+    fn present(&self) -> (u64, usize) {
+        (self.blocks_present, self.geometry_present)
     }
 
     pub(crate) fn is_moving(&self, now: Instant) -> bool {
@@ -150,7 +157,7 @@ impl FramePacer {
             return PaceDecision::Draw(self.plan(s, moving, now));
         };
         let refresh_at = drawn.at + REFRESH.max(drawn.took * 2);
-        let is_new = drawn.input.blocks_present != s.blocks_present;
+        let is_new = drawn.input.present() != s.present();
         if let (true, Some(rest_at)) = (moving, s.moves_until()) {
             return match is_new {
                 true if refresh_at <= now => PaceDecision::Draw(self.plan(s, moving, now)),
@@ -263,8 +270,7 @@ impl FramePacer {
     pub(crate) fn is_exact(&self, input: &PaceInput) -> bool {
         self.drawn.as_ref().is_some_and(|d| {
             d.plan.codec == PictureCodec::Png
-                && (d.input.seq, d.input.size, d.input.blocks_present)
-                    == (input.seq, input.size, input.blocks_present)
+                && (d.input.seq, d.input.size, d.input.present()) == (input.seq, input.size, input.present())
         })
     }
 }
@@ -300,6 +306,7 @@ mod tests {
                 size: PictureSize::new(800, 400),
                 is_drawable: true,
                 blocks_present: 1,
+                geometry_present: 0,
                 placing: Duration::ZERO,
                 is_settled: false,
                 wants_still: false,
@@ -459,6 +466,9 @@ mod tests {
         desk.shown();
         assert_eq!(desk.decide(), PaceDecision::Idle);
         assert!(desk.pacer.is_exact(&desk.s));
+        desk.s.geometry_present += 1;
+        assert!(!desk.pacer.is_exact(&desk.s), "a surface has arrived");
+        assert_eq!(desk.draw(10).map(|plan| plan.codec), Some(PictureCodec::Png));
     }
 
     #[test]

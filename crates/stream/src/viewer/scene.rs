@@ -109,15 +109,20 @@ pub(crate) fn surfaces_of(view: &View) -> Vec<Isosurface> {
 
 /// Returns the slices of a view that are drawn.
 pub(crate) fn slices_of(view: &View, volume: &VolumeView) -> Vec<Slice> {
-    let slice = |slice: &ViewSlice| {
+    numbered_slices_of(view, volume).into_iter().map(|(_, slice)| slice).collect()
+}
+
+/// Returns the slices of a view that are drawn, in the order of [`slices_of`], with their numbers in the view.
+pub(crate) fn numbered_slices_of(view: &View, volume: &VolumeView) -> Vec<(usize, Slice)> {
+    let slice = |(number, slice): (usize, &ViewSlice)| {
         // A plane that has no direction in the volume is not drawn.
         let oblique = match slice.oblique() {
             Some((normal, point)) => Some(ObliquePlane::in_volume(volume, normal, point)?),
             None => None,
         };
-        Some(Slice { axis: slice.axis, at: slice.at, oblique, nearest: slice.nearest })
+        Some((number, Slice { axis: slice.axis, at: slice.at, oblique, nearest: slice.nearest }))
     };
-    view.slices.iter().filter(|slice| !slice.hidden).filter_map(slice).collect()
+    view.slices.iter().enumerate().filter(|(_, slice)| !slice.hidden).filter_map(slice).collect()
 }
 
 /// Returns the part of the volume that a view shows.

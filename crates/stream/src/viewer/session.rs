@@ -10,15 +10,12 @@ use view::View;
 
 use crate::loading::feed::StaleHint;
 use crate::loading::regrid::Regridded;
-use crate::painter::DrawResources;
+use crate::painter::{DrawResources, MIN_MEMORY_BYTES};
 use crate::ranks::launcher::{Launcher, RankChannels};
 use crate::viewer::frame_loop;
 use crate::viewer::outbox::OutgoingItem;
 use crate::viewer::shared::{ProgressQuery, RemovalHook, SharedState, with_shared_camera};
 use crate::viewer::viewer_state::ViewerState;
-
-/// Least memory of a session, bytes: a few of the largest usual blocks, loaded and in flight.
-pub const MIN_MEMORY_BYTES: u64 = 8 << 20;
 
 /// One data set, its blocks, and its participants. Each block is fetched once for all of them, and all pools
 /// of blocks share one memory budget. If the data change, participants continue with the new data, as
@@ -106,16 +103,23 @@ impl Session {
     /// # Errors
     /// `Busy` when the session is full.
     pub fn join(&self, join: &JoinParams, role: Role) -> Result<Participant> {
-        self.join_with_secret(join, role, String::new())
+        self.join_with_secret(join, role, String::new(), 0)
     }
 
     /// Adds a participant, or lets one continue whose secret `join` has. For a minute after a new one's connection
-    /// breaks, `secret` lets them continue; it must be hard to guess.
+    /// breaks, `secret` lets them continue; it must be hard to guess. `connection` is the number of the connection, by
+    /// which the pictures of a page belong together, or 0.
     ///
     /// # Errors
     /// `Busy` when the session is full.
-    pub fn join_with_secret(&self, join: &JoinParams, role: Role, secret: String) -> Result<Participant> {
-        let (who, viewer) = self.shared.join(join, role, secret)?;
+    pub fn join_with_secret(
+        &self,
+        join: &JoinParams,
+        role: Role,
+        secret: String,
+        connection: u64,
+    ) -> Result<Participant> {
+        let (who, viewer) = self.shared.join(join, role, secret, connection)?;
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(frame_loop::run(Arc::clone(&self.shared), who, Arc::clone(&viewer)));

@@ -206,16 +206,17 @@ impl SharedState {
     }
 
     /// Adds a participant, or lets one continue whose secret `join` has. `secret` is that of a new one; without one
-    /// they cannot come back.
+    /// they cannot come back. `connection` is the number of their connection, or 0.
     pub(crate) fn join(
         &self,
         join: &JoinParams,
         role: Role,
         secret: String,
+        connection: u64,
     ) -> Result<(ParticipantId, Arc<ViewerState>)> {
         let mut room_state = self.room_state();
         room_state.room.expire(self.started.elapsed());
-        let entry = RoomEntry { name: &join.name, resume: &join.resume, secret };
+        let entry = RoomEntry { name: &join.name, resume: &join.resume, secret, connection };
         let who = room_state.room.enter(&entry, role)?;
         let viewer = Arc::new(ViewerState::new(join.size()));
         // The older connection of a participant who is back may not have noticed yet that it broke.

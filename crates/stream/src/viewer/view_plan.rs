@@ -204,7 +204,8 @@ impl ViewPlan {
     /// Lowers the priorities of its blocks below those of viewers, in the same order.
     pub(crate) fn lower_priorities(&mut self) {
         let color_by = self.color_by.as_mut().map(|color_by| &mut color_by.demand);
-        for demand in std::iter::once(&mut self.demand).chain(color_by) {
+        let layers = self.layers.iter_mut().map(|layer| &mut layer.demand);
+        for demand in std::iter::once(&mut self.demand).chain(color_by).chain(layers) {
             for block in &mut Arc::make_mut(demand).blocks {
                 let is_first = block.priority.tier > Priority::NORMAL.tier;
                 let tier = if is_first { Priority::PREFETCH } else { Priority::BACKGROUND };
@@ -407,5 +408,39 @@ mod tests {
         let told = DemandLimit::Given { own, color_by: None };
         let other = look(&shared(64 << 20), told);
         assert_eq!(other.demand.blocks, first.demand.blocks);
+    }
+
+    #[test]
+    fn pictures_in_the_background_request_their_layers_after_viewers_too() {
+        let mut dataset = one_array("|u1".parse().unwrap(), &[32; 3], &[16; 3]);
+        let mut seg = dataset.arrays[0].clone();
+        seg.name = "seg".into();
+        dataset.arrays.push(seg);
+        let elements = || vec![vec![7u8; 32 * 32 * 32].into()];
+        let source = MemorySource::new(dataset.clone(), vec![elements(), elements()]).unwrap();
+        let layers = vec![view::ViewLayer { array: Some("seg".into()), ..view::ViewLayer::default() }];
+        let view = View { layers, ..View::first_of(&dataset).unwrap() };
+        let shared = SharedState::new(
+            Arc::new(dataset),
+            Arc::new(source),
+            (64u64 << 20).into(),
+            view.clone(),
+            Arc::new(|_| None),
+        );
+        let mut view_plan = ViewPlan::prepare(
+            &shared.volumes,
+            shared.dataset(),
+            ParticipantId(0),
+            Arc::new(view),
+            ImageSize { width: 32, height: 32 },
+            None,
+            DemandLimit::Memory { hosts: 1 },
+        )
+        .unwrap();
+        view_plan.lower_priorities();
+        let layer = &view_plan.layers[0].demand.blocks;
+        assert!(!layer.is_empty());
+        let all = view_plan.demand.blocks.iter().chain(layer);
+        assert!(all.into_iter().all(|block| block.priority.tier < Priority::NORMAL.tier));
     }
 }

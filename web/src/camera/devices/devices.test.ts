@@ -185,6 +185,11 @@ describe("the devices of the page", () => {
     run();
     run();
     expect(move).toHaveBeenCalledTimes(1);
+    // The same device, chosen again, is listened to once.
+    await devices.connectSpaceMouse();
+    const heard = vi.spyOn(SpaceMouseReports.prototype, "take");
+    device.dispatchEvent(Object.assign(new Event("inputreport"), { reportId: 1, data }));
+    expect(heard).toHaveBeenCalledTimes(1);
     hid.dispatchEvent(Object.assign(new Event("disconnect"), { device }));
     run();
     expect(run()).toBe(false);

@@ -96,6 +96,8 @@ export class SpaceMouse {
   readonly #hid: Hid;
   readonly #listener: SpaceMouseListener;
   #device: HidDevice | null = null;
+  /** Ends the listening to the reports of the device. */
+  #listening = new AbortController();
 
   constructor(hid: Hid, listener: SpaceMouseListener) {
     this.#hid = hid;
@@ -123,12 +125,15 @@ export class SpaceMouse {
   async #use(device: HidDevice): Promise<void> {
     if (!device.opened) await device.open();
     const reports = new SpaceMouseReports();
+    this.#listening.abort();
+    this.#listening = new AbortController();
     this.#device = device;
-    device.addEventListener("inputreport", (event) => {
+    const take = (event: Event) => {
       const { reportId, data } = event as HidReport;
       if (reports.take(reportId, data)) this.#listener.onButton();
       this.#listener.onMotion(reports.motion);
-    });
+    };
+    device.addEventListener("inputreport", take, { signal: this.#listening.signal });
     this.#listener.onDevice(device.productName);
   }
 }

@@ -5,7 +5,7 @@ import { basis, distance, toggleProjection } from "../../camera/camera.ts";
 import { add, length, normalize, scale, sub } from "../../camera/vec.ts";
 import type { JsonObject } from "../../json.ts";
 import { parseView, viewToJson } from "../../view/parse.ts";
-import type { Camera, Projection, Vec3, ViewPatch } from "../../view/schema.ts";
+import { wholeView, type Camera, type Projection, type Vec3, type ViewPatch } from "../../view/schema.ts";
 import type { Bookmark } from "./content.ts";
 
 /** Time from one bookmark to the next. */
@@ -31,6 +31,17 @@ export function stopsOf(bookmarks: readonly Bookmark[]): readonly Stop[] {
       ? stop
       : { ...stop, camera: toggleProjection(stop.camera) },
   );
+}
+
+/**
+ * Returns the change of the view at a place of the path: the camera, and at a stop after the one `reached` before all of the view that
+ * the stop shows. `array` is that of stops without one.
+ */
+export function viewAt(stops: readonly Stop[], at: number, reached: number, array: string): ViewPatch | null {
+  const camera = cameraAt(stops, at);
+  const passed = Math.floor(at);
+  const stop = passed > reached ? stops[passed] : undefined;
+  return camera && { ...(stop ? wholeView(stop.rest, array) : {}), camera };
 }
 
 /** Returns the camera at a place of the path: whole numbers are the stops. */

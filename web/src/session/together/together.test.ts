@@ -20,7 +20,7 @@ import {
 } from "./content.ts";
 import { notesToJson, notesToMarkdown } from "./export.ts";
 import { initials, leaveResume, storedName, storeName, takeResume } from "./identity.ts";
-import { cameraAt, journeyOf, stepBetween, stopsOf } from "./path.ts";
+import { cameraAt, journeyOf, stepBetween, stopsOf, viewAt } from "./path.ts";
 import { pointerPlace, project, seenAt, worldPoint } from "./space.ts";
 import { Throttle } from "./throttle.ts";
 
@@ -398,6 +398,12 @@ describe("paths through bookmarks", () => {
     // No jump: no step is many times the average.
     expect(Math.max(...sizes)).toBeLessThan((6 * whole) / steps);
     expect(cameras.every((camera) => camera?.eye.every(Number.isFinite))).toBe(true);
+  });
+
+  it("show the whole view of each stop, and otherwise move the camera", () => {
+    const stops = stopsOf(list);
+    expect(viewAt(stops, 1.1, 0, "rho")).toMatchObject({ array: "rho", time: 4, clip: null, slices: [] });
+    expect(Object.keys(viewAt(stops, 1.2, 1, "rho") ?? {})).toEqual(["camera"]);
   });
 
   it("also between opposite directions", () => {

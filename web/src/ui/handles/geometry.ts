@@ -95,7 +95,7 @@ function sliceHandle(
     low: 0,
     high: last[axis],
     step: 1,
-    name: `Slice ${planeName(dataset, array, axis)}`,
+    name: `Slice ${planeName(array, axis)}`,
     text: [String(Number(own.index.toFixed(2))), coordinate].filter((part) => part !== "").join(" · "),
   };
 }

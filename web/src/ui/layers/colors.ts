@@ -12,25 +12,33 @@ export interface LayerColors {
   update(state: State, layer: Layer): void;
 }
 
+/** Returns actions whose changes of the transfer function are those of a layer; null resets it. */
+export function layerActions(
+  actions: Actions,
+  layer: () => Layer | null,
+  set: (fields: Partial<Layer>, isMoving: boolean) => void,
+): Actions {
+  return {
+    ...actions,
+    rest: actions.rest,
+    change: ({ transfer }, isMoving = false) => {
+      if (transfer !== undefined) set({ transfer }, isMoving);
+    },
+    edit: (how, isMoving = false) => {
+      const transfer = layer()?.transfer;
+      if (transfer) set({ transfer: how(transfer) }, isMoving);
+    },
+  };
+}
+
 /** `set` changes the layer that is shown last. */
 export function layerColors(
   actions: Actions,
   set: (fields: Partial<Layer>, isMoving: boolean) => void,
 ): LayerColors {
   let layer: Layer | null = null;
-  const own: Actions = {
-    ...actions,
-    rest: actions.rest,
-    change: ({ transfer }, isMoving = false) => {
-      if (transfer) set({ transfer }, isMoving);
-    },
-    edit: (how, isMoving = false) => {
-      if (layer?.transfer) set({ transfer: how(layer.transfer) }, isMoving);
-    },
-  };
+  const own = layerActions(actions, () => layer, set);
   const editor: Component = transferEditor(own);
-  // The page has one element with this id: that of the view's own editor.
-  editor.element.querySelector("#values-note")?.removeAttribute("id");
   const map = el("select", { "aria-label": texts.layers.colorMapLabel });
   map.addEventListener("change", () => {
     own.edit((now) => ({ ...now, map: map.value, reversed: false }));

@@ -5,7 +5,9 @@ import { describe, expect, it } from "vitest";
 import { parseDataset, type Dataset } from "../../dataset/dataset.ts";
 import type { Json } from "../../json.ts";
 import { parseView } from "../../view/parse.ts";
-import { MAX_LAYERS } from "../../view/schema.ts";
+import type { Actions } from "../../app/state.ts";
+import { MAX_LAYERS, type Layer, type Transfer } from "../../view/schema.ts";
+import { layerActions } from "./colors.ts";
 import {
   addArray,
   fittingArrays,
@@ -89,6 +91,23 @@ describe("the list of layers", () => {
     expect(moveLayer(layers, 0, -1)).toBe(layers);
     expect(setLayer(layers, 1, { visible: false })[1]).toEqual({ array: "b", name: "B", visible: false });
     expect(names(removeLayer(layers, 1))).toEqual(["a", "c.ply"]);
+  });
+});
+
+describe("colors of a layer", () => {
+  it("are changed instead of those of the view, and reset by null", () => {
+    const transfer: Transfer = { range: [0, 1], map: "gray", opacity: [[0, 1]] };
+    const sets: Partial<Layer>[] = [];
+    const none = {} as Actions;
+    const own = layerActions(
+      none,
+      () => ({ array: "a", transfer }),
+      (fields) => sets.push(fields),
+    );
+    own.edit((now) => ({ ...now, map: "viridis" }));
+    own.change({ transfer: null });
+    own.change({ time: 3 });
+    expect(sets).toEqual([{ transfer: { ...transfer, map: "viridis" } }, { transfer: null }]);
   });
 });
 

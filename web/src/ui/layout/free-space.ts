@@ -53,18 +53,18 @@ export function freeSpace(panels: Panels): Component {
   const element = el("div", { hidden: true });
   // A panel that is folded is as small as those in the corners.
   const isUnfolded = (panel: HTMLElement) => !(panel instanceof HTMLDetailsElement) || panel.open;
-  const visible = (list: readonly HTMLElement[]) =>
-    list
-      .filter(isUnfolded)
-      .map((panel) => panel.getBoundingClientRect())
-      .filter(({ width, height }) => width > 0 && height > 0);
+  const placesOf = (list: readonly HTMLElement[]) =>
+    list.map((panel) => panel.getBoundingClientRect()).filter(({ width, height }) => width > 0 && height > 0);
+  const visible = (list: readonly HTMLElement[]) => placesOf(list.filter(isUnfolded));
+  // Below the header: it would lie on the title of the first of several pictures.
+  const folded = (list: readonly HTMLElement[]) => placesOf(list.filter((panel) => !isUnfolded(panel)));
   const measure = () => {
     const { body } = document;
     const isSeveral = body.classList.contains("paned") || body.dataset.layout === "plot";
     const page = { width: window.innerWidth, height: window.innerHeight };
     const insets = insetsOf(page, {
       left: visible(panels.left),
-      top: isSeveral ? visible(panels.top) : [],
+      top: isSeveral ? [...visible(panels.top), ...folded(panels.left)] : [],
       bottom: visible(isSeveral ? [...panels.bottom, ...panels.corner] : panels.bottom),
     });
     const { style } = body;

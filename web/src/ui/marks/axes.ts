@@ -20,9 +20,10 @@ import {
 import { axisTicks, axisTitle, cornerIndex, indexOf, worldPoint, type Volume } from "./volume.ts";
 
 /** Shortest edge with an axis, pixels. */
-const SHORTEST = 60;
-/** Distance of ticks, pixels. */
+const SHORTEST = 36;
+/** Distance of ticks, pixels; a short axis has them closer together. */
 const APART = 60;
+const LEAST_TICKS = 1.5;
 const TICK = 5;
 /** Cosine of the angle between two directions that count as the same. */
 const STRAIGHT = 0.9998;
@@ -154,7 +155,12 @@ function slanted(
     y: point.y + out.y * (far + (anchor === "middle" ? LINE / 2 - 2 : 0)),
   });
   let widest = 0;
-  for (const { value, text } of axisTicks(scale, edge.from[axis], edge.to[axis], long / APART)) {
+  for (const { value, text } of axisTicks(
+    scale,
+    edge.from[axis],
+    edge.to[axis],
+    Math.max(LEAST_TICKS, long / APART),
+  )) {
     const index: [number, number, number] = [...edge.from];
     index[axis] = indexOf(scale, value);
     const point = lens.place(worldPoint(volume, index));

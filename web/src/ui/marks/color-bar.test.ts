@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 
 import { parseDataset, type Dataset } from "../../dataset/dataset.ts";
 import { EMPTY_VIEW, type View } from "../../view/schema.ts";
-import { barTicks, colorKey, labelCounts, shareOf, type ColorKey } from "./color-bar.ts";
+import { barTicks, colorKey, colorMarks, labelCounts, shareOf, type ColorKey } from "./color-bar.ts";
+import { Layout } from "./layout.ts";
 import { labelColor } from "./label-color.ts";
 
 function dataset(attributes: object, rest: object = {}): Dataset {
@@ -23,6 +24,7 @@ function keyOf(data: Dataset, view: Partial<View> = {}, counts: readonly number[
   return colorKey(data, array, { ...EMPTY_VIEW, ...view }, stats, new Map([["labels", table]]));
 }
 
+const SIZE = { width: 800, height: 600 };
 const TRANSFER = { range: [1, 1000], map: "viridis", opacity: [] } as const;
 
 describe("color bar", () => {
@@ -44,6 +46,20 @@ describe("color bar", () => {
     expect(barTicks(symlog, 200, 40).map(({ text }) => text)).toEqual(["−100", "−1", "0", "1", "100"]);
     expect(shareOf(symlog, 0)).toBeCloseTo(0.5, 9);
     expect(shareOf(symlog, 10)).toBeCloseTo(0.5 + 0.5 * (Math.log1p(10) / Math.log1p(1000)), 9);
+  });
+
+  it("has the colors of a map in the direction of use", () => {
+    const gray = Uint8Array.from({ length: 768 }, (_, i) => Math.floor(i / 3));
+    const first = (map: string, reversed: boolean) => {
+      const key = keyOf(dataset({}), { transfer: { ...TRANSFER, map, reversed } });
+      const shapes = key
+        ? colorMarks(key, new Map([["gray", gray]]), new Layout(SIZE, [], []), (text) => 6 * text.length)
+        : [];
+      return shapes.flatMap((shape) => (shape.kind === "ramp" ? [shape.colors[0]] : []));
+    };
+    expect(first("gray", false)).toEqual(["rgb(0 0 0)"]);
+    expect(first("gray", true)).toEqual(["rgb(255 255 255)"]);
+    expect(first("gray_r", false)).toEqual(["rgb(255 255 255)"]);
   });
 
   it("is missing where colors have no values, and tells surfaces instead", () => {

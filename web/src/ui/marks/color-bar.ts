@@ -5,7 +5,7 @@ import { findArray, type ArrayInfo, type Dataset } from "../../dataset/dataset.t
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import type { LegendEntry } from "../../dataset/legend.ts";
 import type { Stats } from "../../dataset/stats.ts";
-import { cssColor, type Colormap } from "../../transfer/colormap.ts";
+import { cssColor, findColormap, type Colormap } from "../../transfer/colormap.ts";
 import { scaleOver, shareBetween } from "../../transfer/value-scale.ts";
 import type { Transfer, ValueScale, View } from "../../view/schema.ts";
 import { labelColor } from "./label-color.ts";
@@ -242,7 +242,8 @@ function barMarks(
   layout: Layout,
   measure: Measure,
 ): Shape[] {
-  const colors = Array.from({ length: STOPS }, (_, i) => cssColor(colormaps.get(key.map), i / (STOPS - 1)));
+  const table = findColormap(colormaps, { map: key.map, reversed: key.isReversed });
+  const colors = Array.from({ length: STOPS }, (_, i) => cssColor(table, i / (STOPS - 1)));
   const { free } = layout;
   const upright = (share: number) => {
     const long = Math.min(LONGEST, (free.bottom - free.top) * share);

@@ -234,6 +234,19 @@ describe("orientation", () => {
     expect(plain.some((s) => s.kind === "text" && s.text === "S")).toBe(false);
   });
 
+  it("has letters that do not lie on the texts of axes", () => {
+    const person = { ...CUBE, attributes: { space: "right-anterior-superior" } };
+    for (const width of [300, 320, 360, 420]) {
+      const size = { width, height: 640 };
+      const shapes = composeMarks(stateOf(person, from(2)), DEFAULT_MARKS, size, [], estimate);
+      const texts = shapes.flatMap((s) =>
+        s.kind === "text" ? [textBox(s.at, s.text, s.anchor, estimate)] : [],
+      );
+      const pairs = texts.flatMap((a, i) => texts.slice(i + 1).filter((b) => meets(a, b)));
+      expect(pairs, String(width)).toEqual([]);
+    }
+  });
+
   it("has arms that look from their end, and from the other side if they point at the eye already", () => {
     const arms = (index: number) =>
       composeMarks(stateOf(CUBE, from(index)), DEFAULT_MARKS, SIZE, [], estimate).flatMap((s) =>

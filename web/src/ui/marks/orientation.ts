@@ -4,7 +4,7 @@ import type { Vec3 } from "../../view/schema.ts";
 import { isHeadOn } from "./axes.ts";
 import type { Layout } from "./layout.ts";
 import type { Lens } from "./lens.ts";
-import { LINE, type Measure, type Shape } from "./shapes.ts";
+import { GAP, LINE, type Box, type Measure, type Shape } from "./shapes.ts";
 import type { Volume } from "./volume.ts";
 
 /** Letters of the directions of a person, towards -x and +x, and so on. */
@@ -13,14 +13,13 @@ const LETTERS: readonly (readonly [string, string])[] = [
   ["P", "A"],
   ["I", "S"],
 ];
-const WORDS: readonly (readonly [string, string])[] = [
-  ["left", "right"],
-  ["back", "front"],
-  ["below", "above"],
-];
+/** Words for the directions of a person towards +x, +y and +z. */
+const WORDS: readonly string[] = ["right", "front", "above"];
 /** Smallest component of a direction that has a letter. */
 const LEAST = 0.35;
 const MAX_LETTERS = 2;
+/** Places that are tried for a letter, from the border inwards. */
+const MAX_STEPS = 8;
 /** Colors of the axes x, y, z: distinct, also for most color-blind viewers, on light and dark grounds. */
 const COLORS = ["#d55e00", "#2b9348", "#3a86e0"] as const;
 const ARM = 26;
@@ -48,17 +47,30 @@ export function orientationMarks(volume: Volume, lens: Lens, layout: Layout, mea
 
 function borderLetters({ right, up }: Lens, layout: Layout, measure: Measure): Shape[] {
   const opposite = (v: Vec3): Vec3 => [-v[0], -v[1], -v[2]];
-  const { free } = layout;
-  const [x, y] = [(free.left + free.right) / 2, (free.top + free.bottom) / 2];
-  const texts = [
-    { text: lettersOf(opposite(right)), at: { x: free.left + 10, y } },
-    { text: lettersOf(right), at: { x: free.right - 10, y } },
-    { text: lettersOf(up), at: { x, y: free.top + LINE / 2 } },
-    { text: lettersOf(opposite(up)), at: { x, y: free.bottom - LINE / 2 } },
+  const sides = [
+    { text: lettersOf(opposite(right)), inwards: { x: 1, y: 0 } },
+    { text: lettersOf(right), inwards: { x: -1, y: 0 } },
+    { text: lettersOf(up), inwards: { x: 0, y: 1 } },
+    { text: lettersOf(opposite(up)), inwards: { x: 0, y: -1 } },
   ];
-  return texts.map(({ text, at }): Shape => {
-    const half = measure(text) / 2 + 3;
-    layout.take({ left: at.x - half, right: at.x + half, top: at.y - LINE / 2, bottom: at.y + LINE / 2 });
+  return sides.map(({ text, inwards }): Shape => {
+    const half = { x: measure(text) / 2 + 3, y: LINE / 2 };
+    /** In the middle of a border of `area`, or some steps inwards. */
+    const placed = (area: Box, step: number) => {
+      const [wide, high] = [area.right - area.left, area.bottom - area.top];
+      const at = {
+        x: (area.left + area.right) / 2 - inwards.x * (wide / 2 - half.x - GAP - step * LINE),
+        y: (area.top + area.bottom) / 2 - inwards.y * (high / 2 - half.y - step * LINE),
+      };
+      const [left, right] = [at.x - half.x, at.x + half.x];
+      return { at, box: { left, right, top: at.y - half.y, bottom: at.y + half.y } };
+    };
+    // At the border of the picture if no panel is there, and beside the texts of axes, which are placed before.
+    const places = [layout.area, layout.free].flatMap((area) =>
+      Array.from({ length: MAX_STEPS }, (_, step) => placed(area, step)),
+    );
+    const { at, box } = places.find((place) => layout.isFree(place.box)) ?? placed(layout.free, 0);
+    layout.take(box);
     return { kind: "text", at, text, anchor: "middle", isBold: true };
   });
 }
@@ -110,6 +122,6 @@ function nameOf(volume: Volume, axis: 0 | 1 | 2, lens: Lens): string {
 }
 
 function wordOf(volume: Volume, axis: 0 | 1 | 2, lens: Lens): string {
-  if (volume.isAnatomical) return WORDS[axis]?.[1] ?? "";
+  if (volume.isAnatomical) return WORDS[axis] ?? "";
   return `+${nameOf(volume, axis, lens)}`;
 }

@@ -14,7 +14,7 @@ describe("numbers", () => {
     expect(texts(numberTicks(0, 3e21, 3))).toEqual(["0", "1e21", "2e21", "3e21"]);
     expect(texts(numberTicks(1.00002, 1.00004, 3))).toEqual(["1.00002", "1.00003", "1.00004"]);
     expect(texts(numberTicks(0, 2, 20, true))).toEqual(["0", "1", "2"]);
-    expect([0.03, 1.9, 2, 73].map(roundBelow)).toEqual([0.02, 1, 2, 50]);
+    expect([0.03, 0.7, 1.9, 2, 3.9, 5, 73, 1234].map(roundBelow)).toEqual([0.02, 0.5, 1, 2, 2, 5, 50, 1000]);
   });
 
   it("are few for any range, and none for a range that has none", () => {
@@ -95,6 +95,8 @@ describe("places and dates", () => {
       "03:00",
       "06:00",
     ]);
+    const season = of("days since 2001-01-01", "standard", 0, 105, 12);
+    expect(season?.at(-1)).toBe("2001-04-11");
     expect(of("days since 1850-01-01", "proleptic_gregorian", 0, 1e9, 4)).toEqual([]);
   });
 });

@@ -152,8 +152,10 @@ export function dateTicks(a: number, b: number, count: number, time: TimeUnits):
     if (value !== null && value >= low && value <= high && ticks.length < MAX_TICKS)
       ticks.push({ value, text });
   };
-  // One more than fits is tried at each end; `add` leaves out what lies outside.
-  for (let i = 0; i <= 3 * MAX_TICKS; i += 1) {
+  const days = ((high - low) * time.seconds) / time.parts / 86_400;
+  // Every day is tried, of other units every step; `add` leaves out what lies outside.
+  const tries = unit === "day" ? Math.ceil(days) + 1 : 3 * MAX_TICKS;
+  for (let i = 0; i <= tries; i += 1) {
     if (unit === "year") {
       const of = (Math.floor(year / every) + i) * every;
       add([of, 1, 1], 0, minus(String(of)));

@@ -190,6 +190,7 @@ export function openDialog(page: OpenPage): OpenDialog {
       try {
         paths.push(await upload({ address, token: page.token(), file, onProgress, signal: stop.signal }));
       } catch (error) {
+        if (stop.signal.aborted) throw error;
         throw new Error(words.uploadFailed(file.name, describeThrown(error)));
       }
     }

@@ -1,6 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 
-import { batchName, dropProblem, MAX_DROPPED_FILES, uploadAddress } from "./uploads.ts";
+import { batchName, dropProblem, MAX_DROPPED_FILES, upload, uploadAddress } from "./uploads.ts";
 import { texts } from "../../texts/texts.ts";
 import { filterPlaces, parseOpened, parsePlaces } from "./places.ts";
 
@@ -45,6 +45,25 @@ describe("lists of what can be opened", () => {
 });
 
 describe("dropped files", () => {
+  afterEach(() => {
+    vi.unstubAllGlobals();
+  });
+
+  it("that are cancelled are not said to be lost", async () => {
+    class Request extends EventTarget {
+      readonly upload = new EventTarget();
+      readonly open = vi.fn();
+      readonly send = vi.fn();
+      readonly abort = () => this.dispatchEvent(new Event("abort"));
+    }
+    vi.stubGlobal("XMLHttpRequest", Request);
+    const stop = new AbortController();
+    const file = new File([], "a.npy");
+    const sent = upload({ address: "x", token: "", file, onProgress: vi.fn(), signal: stop.signal });
+    stop.abort();
+    await expect(sent).rejects.toThrow(texts.open.uploadCancelled);
+  });
+
   it("are refused with what to do instead", () => {
     expect(dropProblem([{ size: 5 }], 10)).toBeNull();
     expect(dropProblem([{ size: 5 }, { size: 6 }], 10)).toContain("by their path");

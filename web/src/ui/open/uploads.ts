@@ -56,10 +56,12 @@ export function upload({ address, token, file, onProgress, signal }: Upload): Pr
       if (request.status === 200) resolve(text);
       else reject(new Error(text.replace(/^refused: /, "")));
     });
-    for (const name of ["error", "abort"] as const)
-      request.addEventListener(name, () => {
-        reject(new Error(texts.open.uploadBroke));
-      });
+    request.addEventListener("error", () => {
+      reject(new Error(texts.open.uploadBroke));
+    });
+    request.addEventListener("abort", () => {
+      reject(new Error(texts.open.uploadCancelled));
+    });
     signal.addEventListener("abort", () => {
       request.abort();
     });

@@ -3,7 +3,7 @@
 import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { isContinuous } from "../../dataset/dataset.ts";
-import { formatNumber } from "../../dataset/labels.ts";
+import { formatPlace } from "../../dataset/labels.ts";
 import { MAX_SURFACES, type ColorBy, type Surface, type Transfer, type Vec3 } from "../../view/schema.ts";
 import { nextIsovalue } from "../../transfer/isovalue.ts";
 import { el, iconButton, textButton } from "../dom.ts";
@@ -130,7 +130,7 @@ function showRow(row: Element, surface: Surface, by: ColorBy | null): void {
     color.disabled = by !== null;
     color.title = by ? texts.surfacesPanel.coloredBy(by.array) : "";
   }
-  show(value, formatNumber(surface.value));
+  show(value, formatPlace(surface.value));
   show(opacity, String(surface.opacity));
 }
 

@@ -13,13 +13,23 @@ export interface RangeSlider {
   set(range: Range): void;
 }
 
+/** Returns the range with one end moved; the other one stays as it is, also between steps. */
+export function withEnd([low, high]: Range, end: "low" | "high", to: number): Range {
+  return end === "low"
+    ? [Math.max(0, Math.min(to, high - STEP)), high]
+    : [low, Math.min(1, Math.max(to, low + STEP))];
+}
+
 /** `change` gets each new range while a thumb moves; `rest` is called when it stops. */
 export function rangeSlider(name: string, change: (range: Range) => void, rest: () => void): RangeSlider {
   const input = (label: string) =>
     el("input", { type: "range", min: 0, max: 1, step: STEP, "aria-label": `${name} ${label}` });
   const [low, high] = [input("from"), input("to")];
   const track = el("div", { class: "range-slider" }, low, high);
-  const set = ([from, to]: Range) => {
+  let range: Range = [0, 1];
+  const set = (next: Range) => {
+    range = next;
+    const [from, to] = next;
     show(low, from);
     show(high, to);
     // Where both thumbs are at the same end, the one that can move is on top.
@@ -28,13 +38,13 @@ export function rangeSlider(name: string, change: (range: Range) => void, rest: 
     track.style.setProperty("--to", String(to));
   };
   low.addEventListener("input", () => {
-    change([Math.min(Number(low.value), Number(high.value) - STEP), Number(high.value)]);
+    change(withEnd(range, "low", Number(low.value)));
   });
   high.addEventListener("input", () => {
-    change([Number(low.value), Math.max(Number(high.value), Number(low.value) + STEP)]);
+    change(withEnd(range, "high", Number(high.value)));
   });
   for (const end of [low, high]) end.addEventListener("change", rest);
-  set([0, 1]);
+  set(range);
   return {
     element: el(
       "div",

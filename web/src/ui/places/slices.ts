@@ -3,6 +3,7 @@
 import { texts } from "../../texts/texts.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import { spaceShape } from "../../dataset/dataset.ts";
+import { without } from "../../layout/crosshair.ts";
 import { fileIndex, placeAxis, placeText, typedVoxel, voxelOfFileIndex } from "../../layout/place.ts";
 import { axisNumber, planeName } from "../../layout/space.ts";
 import { SPACE_AXES, type Slice, type SpaceAxis } from "../../view/schema.ts";
@@ -56,8 +57,7 @@ function row(
   let middle = 0;
   let state: State | null = null;
   const tick = checkbox(axis, (isOn) => {
-    const others = now().filter((slice) => slice.axis !== axis || slice.normal !== undefined);
-    change(isOn ? [...others, { axis, at: middle }] : others, false);
+    change(isOn ? withSlice(now(), axis, middle) : withoutSlices(now(), axis), false);
   });
   tick.element.querySelector("input")?.setAttribute("aria-label", texts.places.sliceAcross(axis));
   const slider = el("input", {
@@ -104,7 +104,7 @@ function row(
     const size = array ? spaceShape(array)[number] : 1;
     middle = Math.floor((size - 1) / 2);
     element.hidden = size < 2;
-    tick.set(slice !== undefined);
+    tick.set(slice !== undefined && slice.hidden !== true);
     slider.disabled = slice === undefined;
     slider.max = String(size - 1);
     const at = slice?.at ?? middle;
@@ -112,7 +112,7 @@ function row(
     slider.style.setProperty("--share", String(at / Math.max(1, size - 1)));
     places.hidden = slice === undefined;
     if (!array || !dataset) return;
-    const own = planeName(dataset, array, number);
+    const own = planeName(array, number);
     setText(name, own === axis ? "" : own);
     const place = placeAxis(dataset, array, number);
     const text = placeText(place, at);
@@ -126,6 +126,17 @@ function row(
     );
   };
   return { element, update };
+}
+
+/** Returns the slices with the first one across an axis drawn; `at`: its place if there is none. */
+export function withSlice(slices: readonly Slice[], axis: SpaceAxis, at: number): readonly Slice[] {
+  const first = slices.findIndex((slice) => slice.axis === axis && slice.normal === undefined);
+  if (first < 0) return [...slices, { axis, at }];
+  return slices.map((slice, i) => (i === first ? without(slice, "hidden") : slice));
+}
+
+function withoutSlices(slices: readonly Slice[], axis: SpaceAxis): readonly Slice[] {
+  return slices.filter((slice) => slice.axis !== axis || slice.normal !== undefined);
 }
 
 /** Returns the slices with the first one across an axis moved. */

@@ -71,10 +71,26 @@ export function indexOf(columns: PlotColumns, column: number): number {
   return (columns.index[columns.axisNumber] ?? 0) + column * columns.perColumn;
 }
 
-/** Returns the shown values as CSV: one row for each column of the plot, which has extremes where it stands for several indices. */
-export function columnsCsv(lines: readonly PlotColumns[]): string {
+/** True if lines can share the rows of a table: their columns stand for the same indices of the same axis. */
+export function areOfOnePart(lines: readonly PlotColumns[]): boolean {
   const [first] = lines;
+  return first === undefined || lines.every((line) => isOfPart(line, first));
+}
+
+function isOfPart(line: PlotColumns, first: PlotColumns): boolean {
+  return (
+    line.axis === first.axis &&
+    indexOf(line, 0) === indexOf(first, 0) &&
+    line.perColumn === first.perColumn &&
+    line.low.length === first.low.length
+  );
+}
+
+/** Returns the shown values of lines of one part as CSV: one row for each column of the plot, which has extremes where it stands for several indices. */
+export function columnsCsv(all: readonly PlotColumns[]): string {
+  const [first] = all;
   if (!first) return "";
+  const lines = all.filter((line) => isOfPart(line, first));
   const hasText = first.text.some((text) => text !== null);
   const isExact = lines.every(({ perColumn }) => perColumn === 1);
   const head = [

@@ -5,7 +5,7 @@ import { parseDataset, type ArrayInfo, type Dataset } from "../../dataset/datase
 import type { Json } from "../../json.ts";
 import type { ToWorker } from "../../worker/messages.ts";
 import { ticksAlong } from "./chart.ts";
-import { columnsCsv, parseColumns, type PlotColumns } from "./columns.ts";
+import { areOfOnePart, columnsCsv, parseColumns, type PlotColumns } from "./columns.ts";
 import { byUnits, linesBeside, placesIn } from "./lines.ts";
 import { LineRequests } from "./requests.ts";
 import {
@@ -196,6 +196,19 @@ describe("values of lines", () => {
     );
     expect(() => parseColumns({ ...(answer as object), low: [1] })).toThrow("same length");
     expect(() => parseColumns("no")).toThrow("values of a line");
+  });
+
+  it("share rows of CSV only with those of the same indices", () => {
+    const level = columns([1, 2]);
+    const tide = columns([3, 4], { array: "tide" });
+    expect(columnsCsv([level, tide]).split("\n")[1]).toBe("0,0,1,3");
+    const others: Partial<PlotColumns>[] = [{ index: [2] }, { perColumn: 2 }, { axis: "x" }, { low: [3] }];
+    for (const other of others) {
+      const moved = { ...tide, ...other };
+      expect(areOfOnePart([level, moved])).toBe(false);
+      expect(columnsCsv([level, moved])).toBe(columnsCsv([level]));
+    }
+    expect(areOfOnePart([level, tide])).toBe(true);
   });
 
   it("are requested a few at a time, and again only for another part", () => {

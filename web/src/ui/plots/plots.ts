@@ -9,7 +9,7 @@ import type { Component, State } from "../../app/state.ts";
 import { calendarOf, positionLabel } from "../../dataset/labels.ts";
 import { checkbox, el, textButton } from "../dom.ts";
 import { Chart, COLORS, showText } from "./chart.ts";
-import { columnsCsv, type PlotColumns } from "./columns.ts";
+import { areOfOnePart, columnsCsv, type PlotColumns } from "./columns.ts";
 import { byUnits, linesBeside, MAX_SHOWN, placesIn } from "./lines.ts";
 import { LineRequests, type LineRequest } from "./requests.ts";
 import {
@@ -51,7 +51,6 @@ export function plots(page: PlotsPage): Component {
     const name = fileNameFor(page.state()).replace(/\.png$/, ".csv");
     saveFile(new Blob([columnsCsv(shownColumns())], { type: "text/csv" }), name);
   });
-  csv.title = save.title = texts.plots.saveCsvHint;
   const whole = textButton(texts.plots.wholeAxis, () => {
     show(null);
   });
@@ -90,11 +89,19 @@ export function plots(page: PlotsPage): Component {
     const beside = linesBeside(dataset, array).filter(({ name }) => name === array.name || ticked.has(name));
     return { line, names: beside.slice(0, MAX_SHOWN).map(({ name }) => name) };
   };
+  /** Variables whose values can be read. */
+  const readable = () => (lines()?.names ?? []).filter((name) => requests.reasonOf(name) === null);
   const shownColumns = (): PlotColumns[] =>
-    (lines()?.names ?? []).flatMap((name) => {
+    readable().flatMap((name) => {
       const columns = requests.columnsOf(name);
       return columns ? [columns] : [];
     });
+  const showTools = () => {
+    const columns = shownColumns();
+    const hasAll = columns.length > 0 && columns.length === readable().length && !requests.isLoading;
+    csv.disabled = save.disabled = !(hasAll && areOfOnePart(columns));
+    csv.title = save.title = csv.disabled ? texts.plots.valuesMissing : texts.plots.saveCsvHint;
+  };
   const show = (next: Window | null) => {
     window = next;
     redraw();
@@ -114,6 +121,7 @@ export function plots(page: PlotsPage): Component {
       return array ? [{ array: name, ...placesIn(array, view), ...part, columns }] : [];
     });
     requests.want(wanted);
+    showTools();
   };
   const redraw = () => {
     const { dataset, array } = page.state();
@@ -157,7 +165,7 @@ export function plots(page: PlotsPage): Component {
       pointed === null ? (requests.isLoading ? "Reading…" : "") : placeAt(line, pointed, calendar),
     );
     whole.disabled = window === null;
-    csv.disabled = save.disabled = shownColumns().length === 0;
+    showTools();
   };
   const newChart = (units: string): Chart => {
     const now = () => {

@@ -29,6 +29,9 @@ export interface ProbeComponent extends Component {
   readCenter(): void;
 }
 
+/** Time after a click in which another one makes it a double click. */
+const DOUBLE_CLICK_MILLIS = 300;
+
 export function probe(host: ProbeHost, canvas: HTMLCanvasElement): ProbeComponent {
   const readout = el("div", { class: "panel probe-readout", hidden: true });
   const spoken = el("p", { class: "visually-hidden", role: "status", "aria-live": "polite" });
@@ -111,13 +114,20 @@ export function probe(host: ProbeHost, canvas: HTMLCanvasElement): ProbeComponen
       readout.hidden = true;
     },
   });
-  const pin = (position: Position) => {
+  // The number of the newest click, and that of the newest one that was part of a double click, which pins nothing.
+  let [clickCount, doubled] = [0, 0];
+  const pin = (position: Position, waitMillis = 0) => {
     if (!isReady()) return;
+    const number = ++clickCount;
+    const mayPinAt = performance.now() + waitMillis;
     requestPick(host.calls, host.state, inPicture(position), (place, reason) => {
       if (isUnsupported(reason)) notify(texts.probe.nodeTooOld);
       else if (!place) notify(reason ?? texts.probe.noValue);
       else if (place.hit === "nothing") notify(texts.probe.nothingHere);
-      else say(spokenText(pins.add(place)));
+      else
+        setTimeout(() => {
+          if (number > doubled) say(spokenText(pins.add(place)));
+        }, mayPinAt - performance.now());
     });
   };
 
@@ -131,7 +141,11 @@ export function probe(host: ProbeHost, canvas: HTMLCanvasElement): ProbeComponen
     clicks.down(event.pointerId, at(event), event.button === 0 && !event.shiftKey, event.timeStamp);
   });
   canvas.addEventListener("pointerup", (event) => {
-    if (clicks.up(event.pointerId, at(event), event.pointerType === "touch", event.timeStamp)) pin(at(event));
+    if (clicks.up(event.pointerId, at(event), event.pointerType === "touch", event.timeStamp))
+      pin(at(event), DOUBLE_CLICK_MILLIS);
+  });
+  canvas.addEventListener("dblclick", () => {
+    doubled = clickCount;
   });
   canvas.addEventListener("pointercancel", (event) => {
     clicks.cancel(event.pointerId);

@@ -1,6 +1,6 @@
 //! Texts about values: lines of the readout, tables, and the Python line that gives the same numbers.
 
-import { formatNumber, formatUnits } from "../../dataset/labels.ts";
+import { formatNumber, formatPlace, formatUnits } from "../../dataset/labels.ts";
 import type { MeasuredValues, Profile, Region, Series, ShownMeasured } from "./measured.ts";
 import {
   placeValues,
@@ -42,7 +42,7 @@ export function axisText(axis: AxisPosition): string {
   const index = `${axis.name} ${axis.index}`;
   if (axis.text !== null) return `${index}: ${axis.text}`;
   if (axis.coordinate === null || Number.isNaN(axis.coordinate)) return index;
-  return `${index}: ${withUnits(formatNumber(axis.coordinate), axis.units)}`;
+  return `${index}: ${withUnits(formatPlace(axis.coordinate), axis.units)}`;
 }
 
 /** What was hit, for display. */
@@ -73,11 +73,11 @@ export function placeLines(place: PickedPlace): string[] {
   if (value.coordinates.length > 0)
     lines.push(
       value.coordinates
-        .map((own) => `${own.name} ${withUnits(formatNumber(own.coordinate), own.units)}`)
+        .map((own) => `${own.name} ${withUnits(formatPlace(own.coordinate), own.units)}`)
         .join("   "),
     );
   const where = place.world
-    ? `at ${withUnits(place.world.map(formatNumber).join(", "), place.worldUnits)}`
+    ? `at ${withUnits(place.world.map((along) => formatPlace(along)).join(", "), place.worldUnits)}`
     : "";
   const what = [hitText(place), where].filter((part) => part !== "").join(" ");
   if (what !== "") lines.push(what);

@@ -97,20 +97,6 @@ export function nameQuestion(actions: TogetherActions): Component {
   return { element: form, update };
 }
 
-/** Listens to Ctrl+Z and Ctrl+Shift+Z (or Ctrl+Y), except in text fields, which have their own undo. */
-export function listenToUndo(actions: TogetherActions): void {
-  document.addEventListener("keydown", (event) => {
-    const { target, key } = event;
-    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.defaultPrevented) return;
-    if (target instanceof Element && target.closest("input[type=text], textarea, dialog")) return;
-    const letter = key.toLowerCase();
-    if (letter === "z" && !event.shiftKey) actions.undo();
-    else if ((letter === "z" && event.shiftKey) || letter === "y") actions.redo();
-    else return;
-    event.preventDefault();
-  });
-}
-
 /** Listens to the pointer over the picture: its position for others, and clicks that pin notes. */
 export function listenToPointer(
   canvas: HTMLCanvasElement,

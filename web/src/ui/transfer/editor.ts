@@ -28,7 +28,7 @@ import { scaleSelect } from "./scale-select.ts";
 export function transferEditor(actions: Actions): Component {
   const readout = el("output", { class: "tf-readout" });
   const source = el("p", { class: "hint" });
-  const unusual = el("p", { class: "hint", id: "values-note" });
+  const unusual = el("p", { class: "hint" });
   let state: State | null = null;
   let selected = -1;
   const transfer = () => state?.view.transfer ?? null;

@@ -13,7 +13,7 @@ import {
   type Domain,
 } from "../../transfer/scale.ts";
 import type { Transfer } from "../../view/schema.ts";
-import { setAttributes, svg } from "../dom.ts";
+import { setAttributes, svg, uniqueId } from "../dom.ts";
 import { formatNumber } from "../../dataset/labels.ts";
 
 export interface PlotInput {
@@ -64,19 +64,21 @@ export class Plot {
   readonly element: SVGSVGElement;
   readonly #actions: PlotActions;
   readonly #bars = svg("path", { class: "tf-histogram" });
-  readonly #fill = svg("path", { class: "tf-fill", fill: "url(#tf-colors)" });
+  /** The page has several plots: that of the view, and that of the layer whose colors are open. */
+  readonly #colorsId = uniqueId("tf-colors");
+  readonly #fill = svg("path", { class: "tf-fill", fill: `url(#${this.#colorsId})` });
   readonly #curve = svg("path", { class: "tf-curve" });
   readonly #points = svg("g");
   readonly #bar = svg("rect", {
     class: "tf-bar",
-    fill: "url(#tf-colors)",
+    fill: `url(#${this.#colorsId})`,
     rx: 3,
     height: BAR_HEIGHT,
     y: HEIGHT + GAP,
   });
   readonly #handles: Readonly<Record<"low" | "high", SVGGElement>>;
   readonly #gradient = svg("linearGradient", {
-    id: "tf-colors",
+    id: this.#colorsId,
     gradientUnits: "userSpaceOnUse",
     y1: 0,
     y2: 0,

@@ -2,7 +2,7 @@
 
 import { texts } from "../../texts/texts.ts";
 import type { Actions } from "../../app/state.ts";
-import { formatNumber } from "../../dataset/labels.ts";
+import { formatPlace } from "../../dataset/labels.ts";
 import { addBeside, removePoint, setPoint } from "../../transfer/edit.ts";
 import type { Transfer } from "../../view/schema.ts";
 import { el, iconButton, textButton } from "../dom.ts";
@@ -37,7 +37,7 @@ export function pointTable(actions: Actions, select: (index: number) => void): P
       const row = rows.children[index] ?? rows.appendChild(newRow(index));
       row.classList.toggle("selected", index === selected);
       const [valueInput, alphaInput] = row.querySelectorAll("input");
-      show(valueInput, formatNumber(value), value);
+      show(valueInput, formatPlace(value), value);
       show(alphaInput, (100 * alpha).toPrecision(3), 100 * alpha);
       const remove = row.querySelector("button");
       if (remove) remove.disabled = transfer.opacity.length <= 2;

@@ -56,7 +56,7 @@ export function rangeTools(actions: Actions): Component {
     followed = "";
     if (state) update(state);
   });
-  const outside = el("p", { class: "hint", id: "outside-note" });
+  const outside = el("p", { class: "hint" });
   const element = el(
     "div",
     { class: "range-tools" },

@@ -1,6 +1,6 @@
 //! Number inputs for the ends of a color range, with a button that sets them.
 
-import { formatNumber } from "../../dataset/labels.ts";
+import { formatPlace } from "../../dataset/labels.ts";
 import { el } from "../dom.ts";
 
 export interface RangeInputs {
@@ -11,10 +11,10 @@ export interface RangeInputs {
 export function rangeInputs(set: (low: number, high: number) => void, choose: HTMLElement): RangeInputs {
   const low = field("Lowest value of the colors");
   const high = field("Highest value of the colors");
+  let shown: readonly [number, number] = [0, 1];
   const commit = () => {
-    const [from, to] = [Number(low.value), Number(high.value)];
-    const isValid =
-      low.value.trim() !== "" && high.value.trim() !== "" && from < to && Number.isFinite(to - from);
+    const [from, to] = [typedEnd(low.value, shown[0]), typedEnd(high.value, shown[1])];
+    const isValid = from < to && Number.isFinite(to - from);
     for (const input of [low, high]) input.setAttribute("aria-invalid", String(!isValid));
     if (isValid) set(from, to);
   };
@@ -22,10 +22,17 @@ export function rangeInputs(set: (low: number, high: number) => void, choose: HT
   high.addEventListener("change", commit);
   const element = el("div", { class: "range" }, low, choose, high);
   const update = (range: readonly [number, number]) => {
+    shown = range;
     show(low, range[0]);
     show(high, range[1]);
   };
   return { element, update };
+}
+
+/** Value of an end of the range: as it was if its text is the one shown; NaN if it is no number. */
+export function typedEnd(text: string, shown: number): number {
+  if (text === formatPlace(shown)) return shown;
+  return text.trim() === "" ? Number.NaN : Number(text);
 }
 
 function field(label: string): HTMLInputElement {
@@ -41,7 +48,7 @@ function field(label: string): HTMLInputElement {
 /** Shows a value, unless the input has the focus. */
 function show(input: HTMLInputElement, value: number): void {
   if (document.activeElement === input) return;
-  const text = formatNumber(value);
+  const text = formatPlace(value);
   if (input.value !== text) input.value = text;
   input.title = String(value);
   input.setAttribute("aria-invalid", "false");

@@ -9,6 +9,7 @@ import type { Vec3, View } from "../../view/schema.ts";
 import type { Layout } from "../marks/layout.ts";
 import type { Lens } from "../marks/lens.ts";
 import { LINE, type Measure, type Point, type Shape } from "../marks/shapes.ts";
+import { roundBelow } from "../marks/ticks.ts";
 
 /** Most arrows: the node reads as many points at once, and more arrows hide one another. */
 export const MAX_ARROWS = 600;
@@ -135,10 +136,4 @@ function legend(field: VectorField, perUnit: number, layout: Layout, measure: Me
     { kind: "segments", segments: arrow({ x: box.left + long / 2, y: middle }, { x: long, y: 0 }) },
     { kind: "text", at: { x: box.left + long + 8, y: middle }, text, anchor: "start" },
   ];
-}
-
-/** Largest of 1, 2 or 5 times a power of ten that is not above a number. */
-export function roundBelow(number: number): number {
-  const power = 10 ** Math.floor(Math.log10(number));
-  return ([5, 2].find((digit) => digit * power <= number) ?? 1) * power;
 }

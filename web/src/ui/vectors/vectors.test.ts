@@ -16,7 +16,6 @@ import {
   lattice,
   longestOf,
   MAX_ARROWS,
-  roundBelow,
   vectorArrays,
   vectorsOf,
   type VectorField,
@@ -125,10 +124,6 @@ describe("arrows", () => {
     expect((to?.x ?? 0) - (from?.x ?? 0)).toBeCloseTo((0.92 * 40 * 2) / 3);
     expect(text).toMatchObject({ kind: "text", text: "2 m s⁻¹" });
     expect(arrowShapes({ ...field, longest: 0 }, lensOf(ABOVE, SIZE), layout, estimate)).toEqual([]);
-  });
-
-  it("have a round number in the legend", () => {
-    expect([0.7, 1, 3.9, 5, 99, 1234].map(roundBelow)).toEqual([0.5, 1, 2, 5, 50, 1000]);
   });
 
   it("are missing where a component is", () => {

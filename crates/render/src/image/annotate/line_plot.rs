@@ -1,5 +1,7 @@
 //! Plot of the values of an array with one long axis: a line, or its extremes where several values share a column of pixels, with ticks.
 
+use std::ops::Range;
+
 use glam::DVec2;
 
 use super::axis::{AxisNote, AxisQuantity};
@@ -7,6 +9,7 @@ use super::pen::{Depth, Pen};
 use super::text::TextPlace;
 use crate::ImageSize;
 use crate::image::Image;
+use crate::image::raster::line_in_rows;
 
 /// Color of the line over a dark and over a light background.
 const LINE_COLORS: [[f32; 3]; 2] = [[0.56, 0.83, 1.0], [0.0, 0.32, 0.55]];
@@ -34,9 +37,18 @@ impl LinePlot {
     /// Draws the plot, without a background.
     #[must_use]
     pub fn draw(&self, size: ImageSize) -> Image {
+        self.draw_rows(size, 0..size.height)
+    }
+
+    /// Draws some rows of the plot in a picture of size `whole`, without a background: those that [`draw`](Self::draw)
+    /// draws there.
+    #[must_use]
+    pub fn draw_rows(&self, whole: ImageSize, rows: Range<u32>) -> Image {
+        let size = ImageSize { width: whole.width, height: rows.end.saturating_sub(rows.start) };
         let pixels = size.width as usize * size.height as usize;
         let mut image = Image { size, rgba: vec![[0.0; 4]; pixels] };
-        let mut pen = Pen::new(&mut image, 0, size, self.is_dark);
+        let mut pen = Pen::new(&mut image, rows.start, whole, self.is_dark);
+        let size = whole;
         let letters = pen.writer.letters();
         let frame = PlotFrame::of(size, f64::from(letters));
         let values = self.value_axis();
@@ -112,8 +124,8 @@ impl PlotFrame {
     fn draw_grid(&self, pen: &mut Pen<'_>, along: &AxisNote, values: Option<&AxisNote>) {
         let size = self.to - self.from;
         let grid = |pen: &mut Pen<'_>, a: DVec2, b: DVec2| {
-            let (ink, area) = (pen.ink, pen.image.size);
-            crate::image::raster::line(a, b, area, |x, y, covered, _| {
+            let (ink, whole, rows) = (pen.ink, pen.whole, pen.rows());
+            line_in_rows(a, b, whole, rows, |x, y, covered, _| {
                 pen.dot(x, y, ink, covered * GRID_OPACITY, Depth::Before);
             });
         };
@@ -175,6 +187,20 @@ mod tests {
         let height = (frame.to.y - frame.from.y) / (1.0 + 2.0 * MARGIN);
         let rows = lit(&image, frame.at([0.5, 0.0]).x.round() as usize).len() as f64;
         assert!((rows - height).abs() < 4.0, "{rows} of {height}");
+    }
+
+    #[test]
+    fn rows_are_those_of_the_whole_plot() {
+        let axis = AxisNote::of_world("time", "s", [0.0, 10.0]);
+        let columns = (0..=50).map(|n| f64::from(n) / 50.0);
+        let columns = columns.map(|share| (share, Some([share * share, share])));
+        let plot = LinePlot { axis, title: "level [m]".into(), columns: columns.collect(), is_dark: true };
+        let whole = plot.draw(SIZE);
+        for step in [7, 64] {
+            let rows = (0..SIZE.height).step_by(step as usize).map(|top| top..SIZE.height.min(top + step));
+            let parts: Vec<[f32; 4]> = rows.flat_map(|rows| plot.draw_rows(SIZE, rows).rgba).collect();
+            assert_eq!(parts, whole.rgba);
+        }
     }
 
     #[test]

@@ -92,16 +92,17 @@ fn length_text(length: f64, units: &str) -> String {
 
 /// Meters of a unit of length, by its names in files.
 fn meters_of(units: &str) -> Option<f64> {
-    let one = units.trim();
-    let one = one.strip_suffix('s').unwrap_or(one);
-    Some(match one {
-        "Å" | "angstrom" | "Angstrom" => 1e-10,
-        "nm" | "nanometer" | "nanometre" => 1e-9,
-        "um" | "µm" | "μm" | "micron" | "micrometer" | "micrometre" => 1e-6,
-        "mm" | "millimeter" | "millimetre" => 1e-3,
-        "cm" | "centimeter" | "centimetre" => 1e-2,
-        "m" | "meter" | "metre" => 1.0,
-        "km" | "kilometer" | "kilometre" => 1e3,
+    let units = units.trim();
+    // Words have a plural, symbols do not: `ms` are milliseconds.
+    let word = units.strip_suffix('s').unwrap_or(units);
+    Some(match (units, word) {
+        ("Å", _) | (_, "angstrom" | "Angstrom") => 1e-10,
+        ("nm", _) | (_, "nanometer" | "nanometre") => 1e-9,
+        ("um" | "µm" | "μm", _) | (_, "micron" | "micrometer" | "micrometre") => 1e-6,
+        ("mm", _) | (_, "millimeter" | "millimetre") => 1e-3,
+        ("cm", _) | (_, "centimeter" | "centimetre") => 1e-2,
+        ("m", _) | (_, "meter" | "metre") => 1.0,
+        ("km", _) | (_, "kilometer" | "kilometre") => 1e3,
         _ => return None,
     })
 }
@@ -123,6 +124,10 @@ mod tests {
             (2e21, "m", "2e21 m"),
             (5.0, "Mpc", "5 Mpc"),
             (5.0, "", "5"),
+            (2.0, "meters", "2 m"),
+            (50.0, "microns", "50 µm"),
+            (5.0, "ms", "5 ms"),
+            (5000.0, "mms", "5000 mms"),
         ] {
             assert_eq!(length_text(length, units), text, "{length} {units}");
         }

@@ -349,6 +349,56 @@ async fn a_curvilinear_grid_is_drawn_at_its_latitudes_and_longitudes() {
 }
 
 #[tokio::test]
+async fn a_region_of_a_curvilinear_grid_holds_all_of_its_layers() {
+    const LAYERS: u64 = 5;
+    let (sine, cosine) = 0.6f64.sin_cos();
+    let place = |row: f64, column: f64| {
+        let (x, y) = (column - 20.0, row - 15.0);
+        [10.0 + cosine * x - sine * y, 30.0 + sine * x + cosine * y]
+    };
+    let mut sample = curvilinear("<f4", place);
+    let mut field = named("ocean/temp", "<f4", &[LAYERS, 30, 40]);
+    let coordinates = Attribute::Text("nav_lat nav_lon".into());
+    field.attributes.insert("coordinates".into(), coordinates);
+    (field.axes[1].name, field.axes[2].name) =
+        (sample.dataset.arrays[0].axes[0].name.clone(), sample.dataset.arrays[0].axes[1].name.clone());
+    field.axes[0].name = "depth".into();
+    sample = sample.with(field, f32s((0..LAYERS * 1200).map(|i| i as f32)));
+    let source = Arc::new(Regridded::open(sample.source()).await.unwrap());
+    let dataset = source.describe().await.unwrap();
+    let (number, _) = dataset.find("ocean/temp").unwrap();
+    assert_eq!(dataset.arrays[number as usize].world_units, "degrees", "it is drawn by its coordinates");
+    let view = View { array: "ocean/temp".into(), ..View::default() };
+    let volume = volume_of(&view, &dataset).unwrap();
+    let [depth, rows, columns] = volume.levels[0].shape;
+    let session =
+        Session::begin(dataset, source.clone(), 64u64 << 20, Some(view), Arc::new(|_| None)).unwrap();
+    let session = session.telling_axes((*source).clone());
+    // Their corners lie outside of all cells; the second one is half of the rectangle, and fewer layers.
+    for (from, to) in
+        [([0, 0, 0], [depth - 1, rows - 1, columns - 1]), ([1, 0, 0], [3, rows - 1, columns / 2])]
+    {
+        let corners = [from, to].map(|voxel| render::world_of_voxel(&volume, voxel));
+        let measurement = crate::ViewMeasurement::Box { corners };
+        let region = session.region(&crate::ViewChoice::default(), measurement).await.unwrap();
+        let places = source.stored_places();
+        assert!(places.stored(number, &from).is_none() && places.stored(number, &to).is_none());
+        let expected: std::collections::BTreeSet<Vec<u64>> = (from[0]..=to[0])
+            .flat_map(|z| (from[1]..=to[1]).map(move |y| [z, y]))
+            .flat_map(|[z, y]| (from[2]..=to[2]).map(move |x| [z, y, x]))
+            .filter_map(|voxel| Some(places.stored(number, &voxel)?.index))
+            .collect();
+        let ranges = region.boxes[0].selection.ranges();
+        let [z, y, x] = [0, 1, 2].map(|axis| ranges[axis].start..ranges[axis].start + ranges[axis].count);
+        let found = z.flat_map(|z| y.clone().map(move |y| [z, y]));
+        let found = found.flat_map(|[z, y]| x.clone().map(move |x| vec![z, y, x]));
+        let found: std::collections::BTreeSet<Vec<u64>> =
+            found.filter(|index| region.mask.contains(index)).collect();
+        assert_eq!(found, expected);
+    }
+}
+
+#[tokio::test]
 async fn arrays_that_share_places_get_the_same_grid() {
     let mut sample = curvilinear("<f4", |row, column| [column + 0.1 * row, row]);
     let mut other = sample.dataset.arrays[0].clone();

@@ -8,8 +8,8 @@ use tokio::task::JoinSet;
 
 use super::RankChannels;
 use crate::painter::DrawResources;
+use crate::painter::MIN_MEMORY_BYTES;
 use crate::run_worker;
-use crate::viewer::session::MIN_MEMORY_BYTES;
 
 /// Ranks that draw a film together. This process is rank 0 and owns the film, unless [`RankGroup::is_worker`]
 /// returns true.

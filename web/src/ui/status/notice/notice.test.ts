@@ -182,6 +182,17 @@ describe("with a picture that shows nothing, the notice", () => {
     expect(noticeFor(shown({ transfer: hidden, surfaces }), 0)).toBeNull();
   });
 
+  it("is absent where a layer can be seen, without surfaces or with values that are hidden", () => {
+    const hidden = { ...TRANSFER, opacity: [[0, 0] as const] };
+    const layers = [{ array: "other", visible: true, opacity: 0.5 }];
+    expect(noticeFor(shown({ mode: "surfaces", layers }), 0)).toBeNull();
+    expect(noticeFor(withStats(shown({ mode: "surfaces", layers }), 8, 0, [4, 4]), 0)).toBeNull();
+    expect(noticeFor(shown({ transfer: hidden, layers }), 0)).toBeNull();
+    const off = [{ array: "other", visible: false }];
+    expectNotice(shown({ mode: "surfaces", layers: off }), words.nothingChosen.title, "volume");
+    expectNotice(shown({ transfer: hidden, layers: off }), words.transparent.title, "opacity");
+  });
+
   it("names the clip box, or the camera that looks past the data", () => {
     const clip = [
       [0, 0, 0],

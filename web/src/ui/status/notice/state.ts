@@ -6,6 +6,7 @@ import { formatNumber } from "../../../dataset/labels.ts";
 import { texts } from "../../../texts/texts.ts";
 import { isAnythingVisible } from "../../../transfer/edit.ts";
 import { SPACE_AXES, type Slice } from "../../../view/schema.ts";
+import { isVisible, opacityOf } from "../../layers/edit.ts";
 
 export type NoticeAction = "retry" | "token" | "opacity" | "clip" | "camera" | "volume" | "open";
 
@@ -78,7 +79,8 @@ function empty(state: State): Notice | null {
     action,
   });
   const slices = view.slices.filter((slice) => slice.hidden !== true);
-  if (view.mode === "surfaces" && view.surfaces.length === 0) {
+  const hasLayers = view.layers.some((layer) => isVisible(layer) && opacityOf(layer) > 0);
+  if (view.mode === "surfaces" && view.surfaces.length === 0 && !hasLayers) {
     if (slices.length === 0) return hint(words.nothingChosen, "volume");
     if (array && slices.every((slice) => isOutside(slice, spaceShape(array))))
       return hint(words.sliceOutside, "volume");
@@ -91,7 +93,7 @@ function empty(state: State): Notice | null {
     const { title, text } = words.noValues;
     return { tone: "hint", title, text: text(view.clip !== null), action: view.clip ? "clip" : null };
   }
-  if (view.mode === "surfaces" && slices.length === 0 && shown) {
+  if (view.mode === "surfaces" && view.surfaces.length > 0 && slices.length === 0 && shown) {
     const isMissed = view.surfaces.every(({ value }) => value < shown.min || value > shown.max);
     const { title, text } = words.surfaceOutside;
     const [low, high] = [formatNumber(shown.min), formatNumber(shown.max)];
@@ -99,7 +101,8 @@ function empty(state: State): Notice | null {
   }
   // Without a histogram of this step and channel it is unknown what can be seen.
   const isKnown = shown !== null || state.stats === null;
-  const isVolume = view.mode === "composite" && view.surfaces.length === 0 && slices.length === 0;
+  const isAlone = view.surfaces.length === 0 && slices.length === 0 && !hasLayers;
+  const isVolume = view.mode === "composite" && isAlone;
   if (isVolume && isKnown && view.transfer && !isAnythingVisible(view.transfer, shown?.histogram ?? null))
     return hint(words.transparent, "opacity");
   return null;
