@@ -152,7 +152,7 @@ async fn called(callback: impl FnOnce(Python<'_>) -> PyResult<()> + Send + 'stat
             problem.write_unraisable(py, None);
         }
         // The relay may have been closed meanwhile.
-        drop(done.send(()));
+        _ = done.send(());
     })
     .await;
     // An error: the callback was dropped, since Python is shutting down.

@@ -313,11 +313,11 @@ mod tests {
         let guests = guests();
         let page = join(&guests, "s", "page");
         page.joined("pane", GuestRole::Steer).unwrap();
-        drop(join(&guests, "s", "closed tab"));
+        drop(join(&guests, "s", "closed-tab"));
         let other = join(&guests, "s", "other");
         let again = guests.pass("pane").unwrap();
         guests.remove("page").unwrap().unwrap();
-        for token in ["page", "pane", "closed tab", "s"] {
+        for token in ["page", "pane", "closed-tab", "s"] {
             assert!(guests.role(token).is_none(), "{token}");
         }
         assert!(page.check().is_err() && again.check().is_err());

@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::Arc;
 
-use array::{Error, Source};
+use array::Error;
 use render::ImageSize;
 use serde_json::json;
 use stream::{DrawResources, Film, FilmRequest, PixelPrecision, Session};

@@ -244,7 +244,9 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let [left, others] =
             [machine(), "another-1".into()].map(|at| parent.path().join(format!("4294967294-0@{at}")));
-        [&left, &others].map(|folder| fs::create_dir_all(folder).unwrap());
+        for folder in [&left, &others] {
+            fs::create_dir_all(folder).unwrap();
+        }
         let uploads = Uploads::below(parent.path(), Admission::Everybody).unwrap();
         assert!(!left.exists() && others.exists(), "of a process that has ended, and of another machine");
         for (batch, name) in [("a", "../b"), ("a", ""), ("a", ".b"), ("..", "b"), ("a/b", "c"), ("a-b", "c")]
