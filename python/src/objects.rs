@@ -29,7 +29,7 @@ pub(crate) fn open_objects(
         Ok::<_, Error>((described, memory_bytes))
     };
     let (described, memory_bytes) = prepare().map_err(|e| raise(py, &e))?;
-    let reader = Arc::new(PythonReader(Some(read)));
+    let reader = Arc::new(PythonReader(read));
     wait(py, async move {
         let name = described.name.clone();
         Connection::of_source(
@@ -42,21 +42,19 @@ pub(crate) fn open_objects(
 }
 
 /// Callback that reads elements.
-struct PythonReader(Option<Py<PyAny>>);
+struct PythonReader(Py<PyAny>);
 
 impl ObjectReader for PythonReader {
     fn read(&self, array: u32, selection: &Selection, mut into: Region, cancel: &CancelFlag) -> Result<()> {
         let ranges: Vec<(u64, u64, u64)> =
             selection.ranges().iter().map(|range| (range.start, range.count, range.step)).collect();
-        let ending = || Error::new(ErrorKind::Unreachable, "Python is shutting down");
         let read = |py: Python<'_>| {
             // The wait for Python's lock may be long.
             cancel.check()?;
             let failed = |e: PyErr| {
                 Error::new(ErrorKind::Io, format!("an object of Python could not be read: {}", e.value(py)))
             };
-            let Some(callback) = &self.0 else { return Err(ending()) };
-            let elements = callback.call1(py, (array, ranges)).map_err(failed)?;
+            let elements = self.0.call1(py, (array, ranges)).map_err(failed)?;
             let elements: PyReadonlyArray1<'_, u8> =
                 elements.extract(py).map_err(|e| failed(PyErr::from(e)))?;
             let bytes = elements
@@ -64,15 +62,7 @@ impl ObjectReader for PythonReader {
                 .map_err(|_| Error::internal("expected the elements of an object as contiguous bytes"))?;
             into.write_all(bytes)
         };
+        let ending = || Error::new(ErrorKind::Unreachable, "Python is shutting down");
         Python::try_attach(read).unwrap_or_else(|| Err(ending()))
-    }
-}
-
-impl Drop for PythonReader {
-    fn drop(&mut self) {
-        // Without Python's lock the object would be released only by the next call from Python.
-        if let Some(read) = self.0.take() {
-            Python::try_attach(|py| read.drop_ref(py));
-        }
     }
 }

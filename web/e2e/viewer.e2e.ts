@@ -332,8 +332,9 @@ describe("the view", () => {
 
   it("survives a reload and travels by its link", async () => {
     // Messages take room from the picture.
-    const messages = page.locator(".toasts button");
-    while ((await messages.count()) > 0) await messages.first().click();
+    await page.evaluate(() => {
+      for (const close of document.querySelectorAll<HTMLElement>(".toasts .icon-button")) close.click();
+    });
     await page.waitForFunction(() => location.hash.includes("view="));
     await page.waitForTimeout(700); // the address follows the view with a delay
     await complete(page);

@@ -38,8 +38,11 @@ export function listenToKeys(handlers: KeyHandlers): void {
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || !(event.target instanceof Element)) return;
     const focused = event.target;
-    const control = KINDS.find(([selector]) => focused.closest(selector))?.[1] ?? "none";
-    if (focused.closest("dialog") || usesKey(control, event.key)) return;
+    // A dialog that was just closed may keep the focus until the next picture of the page.
+    const dialog = focused.closest<HTMLDialogElement>("dialog");
+    if (dialog?.open) return;
+    const control = dialog ? "none" : (KINDS.find(([selector]) => focused.closest(selector))?.[1] ?? "none");
+    if (usesKey(control, event.key)) return;
     const command = commandOf(event);
     if (command === null || handlers[command](event) === false) return;
     event.preventDefault();
