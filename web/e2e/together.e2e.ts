@@ -51,6 +51,7 @@ describe("two people", () => {
   });
 
   it("undo a drag in one step", async () => {
+    await complete(bob);
     const before = await thumbnail(bob);
     await drag(bob, [560, 320], [60, 90]);
     await complete(bob);
