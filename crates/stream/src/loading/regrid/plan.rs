@@ -18,7 +18,7 @@ use super::lat_lon_grid::{CellCenters, LatLonGrid, MAX_CELLS, NO_CELL};
 const MAX_CELLS_TOGETHER: u64 = 4 * MAX_CELLS;
 /// Part of the identity of a data set on even grids; changed whenever the same source gives other voxels.
 const IDENTITY: &str = "on even grids 1";
-/// Note that formats add to arrays on curvilinear grids.
+/// Beginning of the note on a curvilinear array that is not drawn by its coordinates; the reason follows.
 const BY_INDEX: &str = "curvilinear grid, drawn in index space";
 
 /// Description with arrays on even grids, and the origin of each.
@@ -190,23 +190,20 @@ impl GridShape {
         }
         let lat_lon_grid = match names.curvilinear(array) {
             None => None,
-            Some(places) => {
-                notes.retain(|note| note != BY_INDEX);
-                match cache.lat_lon_grid(source, dataset, places).await {
-                    Ok(lat_lon_grid) => {
-                        let name = |number: u32| {
-                            dataset.array(number).map_or_else(|_| String::new(), |a| last_part(&a.name))
-                        };
-                        let own = [name(places.latitude), name(places.longitude)];
-                        notes.push(lat_lon_note(&lat_lon_grid));
-                        Some((places, lat_lon_grid, own))
-                    }
-                    Err(reason) => {
-                        notes.push(format!("{BY_INDEX}: {reason}"));
-                        None
-                    }
+            Some(places) => match cache.lat_lon_grid(source, dataset, places).await {
+                Ok(lat_lon_grid) => {
+                    let name = |number: u32| {
+                        dataset.array(number).map_or_else(|_| String::new(), |a| last_part(&a.name))
+                    };
+                    let own = [name(places.latitude), name(places.longitude)];
+                    notes.push(lat_lon_note(&lat_lon_grid));
+                    Some((places, lat_lon_grid, own))
                 }
-            }
+                Err(reason) => {
+                    notes.push(format!("{BY_INDEX}: {reason}"));
+                    None
+                }
+            },
         };
         let mut axes = vec![None; array.axes.len()];
         for (number, axis) in array.axes.iter().enumerate() {
