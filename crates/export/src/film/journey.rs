@@ -62,7 +62,7 @@ impl TimeSteps {
         let (start, stop) = (self.start.unwrap_or(0), self.stop.unwrap_or(count));
         if start >= stop || stop > count {
             return Err(Error::invalid(format!(
-                "expected at least one time step between 0 and {count} (STOP is left out), found {start}:{stop}"
+                "expected at least one time step between 0 and {count} (STOP is not included), found {start}:{stop}"
             )));
         }
         let steps = (stop - start).div_ceil(self.step);
