@@ -35,7 +35,7 @@ const MAX_BLOCKS_IN_FLIGHT: usize = 512;
 const MAX_LARGE_READS: usize = 4_096;
 /// Size of the parts of a read whose rest is requested over another connection, in bytes.
 const PART_BYTES: u64 = 4 << 20;
-/// Maximum number of such parts in flight.
+/// Maximum number of parts in flight of a read whose rest is requested over another connection.
 const MAX_PARTS_IN_FLIGHT: usize = 64;
 /// Maximum number of reads that are retried concurrently, after the server was too busy for them.
 const MAX_RETRIES_IN_FLIGHT: usize = 64;

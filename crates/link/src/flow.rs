@@ -17,7 +17,7 @@ const CONTROLLER_PREFIX: &str = "controller:";
 const PATH_PREFIX: &str = "path:";
 /// Largest rate accepted in a client's report on a path, bytes per second: 1 Tb/s.
 const MAX_PATH_BYTES_PER_SEC: u64 = 125_000_000_000;
-/// Longest round trip accepted in such a report.
+/// Longest round trip accepted in a client's report on a path.
 const MAX_PATH_RTT: Duration = Duration::from_secs(10);
 
 /// Returns the capability by which a client requests a controller for what the server sends.
