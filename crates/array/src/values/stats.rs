@@ -143,7 +143,7 @@ impl Accumulator {
 
 /// Narrowest bins, as a power of two by which doubles are multiplied and divided exactly.
 const MIN_LOG2_WIDTH: i32 = -1000;
-/// Widest bins, as a power of two, for the same reason.
+/// Widest bins, as a power of two by which doubles are multiplied and divided exactly.
 const MAX_LOG2_WIDTH: i32 = 1022;
 /// Largest number of a bin: doubles represent every integer up to it.
 const MAX_BIN_NUMBER: f64 = 4_503_599_627_370_496.0;
