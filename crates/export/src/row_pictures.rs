@@ -89,7 +89,7 @@ pub enum SheetStage {
     Rows,
 }
 
-/// What was drawn.
+/// Facts about a picture that was drawn.
 #[derive(Clone, Debug)]
 pub struct DrawnSheet {
     /// Record of the content of each part.

@@ -161,7 +161,7 @@ struct PickRay<'a> {
     scene: &'a Scene,
     origin: DVec3,
     direction: DVec3,
-    /// The same in voxels of level 0.
+    /// This place in voxels of level 0.
     volume_origin: DVec3,
     volume_direction: DVec3,
     /// Part of the ray inside of the volume and the clipping box, in front of the eye.

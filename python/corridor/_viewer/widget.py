@@ -42,7 +42,7 @@ class Pick:
     at: tuple[float, float]
     """Place of the click in the picture: 0, 0 is the left upper corner, 1, 1 the right lower one."""
     hit: str = "nothing"
-    """What the picture shows there: ``"volume"``, ``"extreme"``, ``"surface"``, ``"slice"``, ``"image"`` or ``"nothing"``."""
+    """Kind of thing in the picture there: ``"volume"``, ``"extreme"``, ``"surface"``, ``"slice"``, ``"image"`` or ``"nothing"``."""
     position: tuple[float, float, float] | None = None
     """Position in world space of what was hit: the first opaque point; None for nothing."""
     index: tuple[int, ...] | None = None

@@ -55,7 +55,7 @@ export interface ViewerOptions {
   readonly onPane: (message: Extract<FromWorker, { kind: "pane" }>) => void;
   /** Sets the cameras of further pictures, which another link has. */
   readonly onPaneCameras: (cameras: PaneCameras) => void;
-  /** Of a page in a frame. */
+  /** Host of a page in a frame. */
   readonly embedding: Embedding | null;
 }
 

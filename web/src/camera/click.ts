@@ -1,4 +1,4 @@
-//! What tells a click from a drag: how far a pointer may move while it is pressed. A press is one or the other, never both.
+//! Difference between a click and a drag: how far a pointer may move while it is pressed. A press is one or the other, never both.
 
 /** Farthest move of a click, CSS pixels: fingers are less steady. */
 export const CLICK_PIXELS = { mouse: 3, touch: 12 } as const;

@@ -59,7 +59,7 @@ export interface ArrayInfo {
   readonly notes: readonly string[];
   /** Names and colors of labels and channels. */
   readonly legend: ArrayLegend;
-  /** Of an array with the lengths of vectors: the arrays of their components along x, y and z, or the one that has them. */
+  /** For an array with the lengths of vectors: the arrays of their components along x, y and z, or the one that has them. */
   readonly components?: readonly string[];
   /** Axis of the components in that one. */
   readonly componentAxis?: string | null;

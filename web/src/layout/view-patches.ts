@@ -16,7 +16,7 @@ import { crosshairOf, withCrosshair, without, withShown } from "./crosshair.ts";
 import { facesPlane, fitPlane, pixelsPerVoxel, SQUARES_FROM_PIXELS } from "./plane-camera.ts";
 import { flatAxis, type AxisNumber } from "./space.ts";
 
-/** What the three-dimensional picture showed before another arrangement replaced it. */
+/** Fields of the three-dimensional picture before another arrangement replaced it. */
 export interface SpaceMemory {
   readonly camera: Camera | null;
   readonly mode: Mode;

@@ -29,7 +29,7 @@ export interface EmbeddingSettings {
 /** Ray of a click, in world space. */
 export interface PickRay {
   readonly origin: Vec3;
-  /** Of length 1. */
+  /** Unit vector. */
   readonly direction: Vec3;
 }
 
@@ -43,7 +43,7 @@ type Report =
       /** Place of the click, from 0 at the left and at the top to 1. */
       readonly at: readonly [number, number];
       readonly view: JsonObject;
-      /** What the picture shows there; null if it could not be read. */
+      /** Answer for that place; null if it could not be read. */
       readonly place: JsonObject | null;
     };
 

@@ -1,4 +1,4 @@
-//! What the further pictures of a page show: views made from that of the first picture. Pure.
+//! Views of the further pictures of a page, made from that of the first picture. Pure.
 
 import { spaceShape, type ArrayInfo, type Dataset } from "../dataset/dataset.ts";
 import { findArray, timeSteps, freeAxes } from "../dataset/dataset.ts";

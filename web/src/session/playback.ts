@@ -1,6 +1,6 @@
 //! Playback of time steps: the next one is requested once the current one is on the screen, at a chosen rate. Pure.
 
-/** What follows the last step. */
+/** Continuation after the last step. */
 export const REPEATS = ["loop", "once", "bounce"] as const;
 export type Repeat = (typeof REPEATS)[number];
 

@@ -1,4 +1,5 @@
-//! Texts that people read stand in `texts` only: a scan of the other files for literals in places where they are shown.
+//! Literals in places where texts are shown stand in `texts` only: a scan of the other files. It does not see sentences that functions
+//! return or lists hold, such as the reasons why an input is refused; new ones belong into `texts` as well.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";

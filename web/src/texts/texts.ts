@@ -1,4 +1,5 @@
-//! All texts of the page that people read, in English. Another language is another value of this type.
+//! Texts of the page, in English. Another language is another value of this type. Reasons why an input is refused still stand beside the code
+//! that refuses it, in `dataset/position.ts`, `layout/place.ts` and `ui`.
 
 import { chrome } from "./chrome.ts";
 import { controls } from "./controls.ts";

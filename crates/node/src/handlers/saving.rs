@@ -87,7 +87,7 @@ pub(crate) struct FilmParameters {
     format: FilmFormat,
 }
 
-/// What a film shows.
+/// Subject of a film.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum FilmSubject {
@@ -135,7 +135,7 @@ enum SavingItem<'a> {
     Result(Value),
 }
 
-/// What both operations share.
+/// State that both operations share.
 pub(crate) struct SavingState {
     session: Arc<Session>,
     source: Arc<dyn Source>,

@@ -1,4 +1,4 @@
-//! What can be opened from the page of a viewing node: data sets that are open, folders, and the data sets of servers.
+//! Places that can be opened from the page of a viewing node: data sets that are open, folders, and the data sets of servers.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -55,7 +55,7 @@ pub(super) struct PlaceList {
     pub(super) max_upload_bytes: u64,
 }
 
-/// Where lists begin.
+/// Places at which lists begin.
 pub(super) struct Roots<'a> {
     /// Locations of the first data set.
     pub(super) locations: &'a [Location],

@@ -80,7 +80,7 @@ type GeometryResult = Result<Arc<LoadedGeometry>>;
 /// Geometry that is being fetched and read, by a task of its own. It ends when nobody waits for it any more.
 pub(crate) type ArrivingGeometry = Shared<BoxFuture<'static, GeometryResult>>;
 
-/// What is known of the geometry of a view now.
+/// Geometry of a view, as far as it is known now.
 pub(crate) struct GeometryNow {
     /// Geometry that is there.
     pub(crate) geometry: ViewGeometry,

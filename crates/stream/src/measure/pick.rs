@@ -1,4 +1,4 @@
-//! What positions in a picture show, and the values there.
+//! Picking: the parts of the data at positions in a picture, and the values there.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use crate::viewer::shared::SharedState;
 /// Answer to a [`PickRequest`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PickAnswer {
-    /// What each position shows, in the order of the request.
+    /// Answer for each position, in the order of the request.
     pub picks: Vec<PickedPlace>,
 }
 
@@ -52,7 +52,7 @@ pub enum PickedThing {
     Image,
 }
 
-/// What a position in a picture shows.
+/// Answer for a position in a picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PickedPlace {
     /// Thing that is there.

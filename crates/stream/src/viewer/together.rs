@@ -1,4 +1,4 @@
-//! What participants share besides their views: notes of participants about it, and the updates that they are due.
+//! Things that participants share besides their views: notes of participants about it, and the updates that they are due.
 //!
 //! Updates are not queued. A participant's connection takes the newest state when it has room, so a slow participant
 //! costs no memory and loses nothing.

@@ -22,7 +22,7 @@ import {
 import { rayThrough, type Ray, type ScreenPoint } from "../../session/together/space.ts";
 import type { Camera, Vec3, View, ViewPatch } from "../../view/schema.ts";
 
-/** What a handle moves. */
+/** Part of the view that a handle moves. */
 export type HandleTarget =
   | { readonly kind: "clip"; readonly axis: AxisNumber; readonly end: 0 | 1 }
   | { readonly kind: "slice"; readonly index: number }
@@ -32,7 +32,7 @@ export type HandleTarget =
 export interface Handle {
   readonly key: string;
   readonly target: HandleTarget;
-  /** Where it is drawn. */
+  /** Place at which it is drawn. */
   readonly place: Vec3;
   /** Direction in which a drag increases its value; of a turn that of the normal. */
   readonly direction: Vec3;

@@ -22,7 +22,7 @@ export interface Row {
   ): void;
 }
 
-/** What a select offers; the first stands for the absence of a member. */
+/** Choices of a select; the first stands for the absence of a member. */
 const LABEL_STYLES: Readonly<Record<string, string>> = { filled: "Filled", outlined: "Outlined" };
 const FACE_STYLES: Readonly<Record<string, string>> = {
   solid: "Solid",

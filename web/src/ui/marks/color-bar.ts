@@ -52,7 +52,7 @@ export interface LegendRow {
   readonly text: string;
 }
 
-/** What the colors of a view mean; null if there is nothing to tell. */
+/** Meaning of the colors of a view; null if there is nothing to tell. */
 export function colorKey(
   dataset: Dataset,
   array: ArrayInfo,

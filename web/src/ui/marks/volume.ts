@@ -7,7 +7,7 @@ import { cross, length, normalize, scale } from "../../camera/vec.ts";
 import type { Vec3 } from "../../view/schema.ts";
 import { dateTicks, degreeTicks, numberTicks, type Tick } from "./ticks.ts";
 
-/** What is written along an axis. */
+/** Texts along an axis. */
 export type AxisQuantity = "latitude" | "longitude" | "time" | "index" | "number";
 
 /** An axis of voxels, with the coordinates along it. */

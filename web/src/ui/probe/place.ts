@@ -1,4 +1,4 @@
-//! What a position in a picture shows: the answer of `pick`, read from JSON.
+//! Part of the data at a position in a picture: the answer of `pick`, read from JSON.
 
 import { isArray, isCount, isFinite, isObject, scalarOr, textOr, type Json } from "../../json.ts";
 import { MAX_LAYERS, type Vec3 } from "../../view/schema.ts";

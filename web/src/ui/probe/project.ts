@@ -1,4 +1,4 @@
-//! Where points of world space lie in the picture: for the crosses of pinned places.
+//! Positions in the picture of points of world space: for the crosses of pinned places.
 
 import { basis, distance, type Size } from "../../camera/camera.ts";
 import { dot, sub } from "../../camera/vec.ts";

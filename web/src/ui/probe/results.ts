@@ -102,7 +102,7 @@ function statistics(region: Region): HTMLElement[] {
   });
 }
 
-/** What a screen reader says about a result. */
+/** Returns the sentence that a screen reader says about a result. */
 export function summary(measured: ShownMeasured): string {
   if (measured.kind !== "region") {
     const values = measured.channels[0]?.decoded.length ?? 0;

@@ -45,7 +45,7 @@ export function axisText(axis: AxisPosition): string {
   return `${index}: ${withUnits(formatPlace(axis.coordinate), axis.units)}`;
 }
 
-/** What was hit, for display. */
+/** Returns the name of the part of the picture that was hit. */
 export function hitText(place: PickedPlace): string {
   const number = (place.number ?? 0) + 1;
   switch (place.hit) {

@@ -18,7 +18,7 @@ const CHOICES: readonly (readonly [name: string, label: string, color: Vec3 | nu
   ...BACKGROUNDS.map(({ name, color }) => [name, texts.display.backgrounds[name], color] as const),
 ];
 
-/** What the form asks for. */
+/** Picture that the form asks for. */
 export interface PictureWish {
   readonly size: Size;
   readonly view: View;

@@ -1,4 +1,4 @@
-//! What is written into a picture.
+//! Notes that are written into a picture.
 
 use super::axis::AxisNote;
 use super::keys::LegendKey;
