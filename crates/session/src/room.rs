@@ -693,7 +693,9 @@ mod tests {
         }
         assert_eq!(enter(7, Role::Watch).unwrap_err().kind(), ErrorKind::Busy);
         let others = (0u64..).take(MAX_PARTICIPANTS - FOR_OWNERS - MAX_OF_CONNECTION);
-        others.for_each(|i| drop(enter(10 + i, Role::Watch).unwrap()));
+        for i in others {
+            enter(10 + i, Role::Watch).unwrap();
+        }
         assert_eq!(enter(1000, Role::Steer).unwrap_err().kind(), ErrorKind::Busy);
         enter(1000, Role::Own).unwrap();
     }
