@@ -28,6 +28,7 @@ import { keyHandlers } from "./keys/handlers.ts";
 import { listenToKeys } from "./keys/listen.ts";
 import { embeddingOfPage } from "./notebook/embedding.ts";
 import { parseController } from "./session/controller.ts";
+import { texts } from "./texts/texts.ts";
 import { parseColormaps } from "./transfer/colormap.ts";
 import { ImageGestures } from "./layout/image-gestures.ts";
 import { Layouts } from "./layout/layouts.ts";
@@ -63,6 +64,7 @@ async function start(): Promise<void> {
   document.querySelector("#not-started")?.remove();
   const canvas = document.querySelector<HTMLCanvasElement>("#picture");
   if (!canvas) throw new Error("expected the page's canvas");
+  canvas.setAttribute("aria-label", texts.app.picture);
   const theme = new PageTheme();
   const controller = parseController(window.location.search);
   if (controller) {
@@ -112,6 +114,7 @@ async function start(): Promise<void> {
     onPaneCameras: (cameras) => {
       panes.restore(cameras);
     },
+    wholeCamera: () => layouts.wholeCamera,
     embedding,
   });
   const size = () => ({ width: canvas.clientWidth, height: canvas.clientHeight });
@@ -130,10 +133,6 @@ async function start(): Promise<void> {
   const arrangement = layoutBar(viewer, layouts);
   // An image is seen head on, by parallel rays.
   const actions: Actions = Object.assign(Object.create(viewer) as Actions, {
-    resetCamera: () => {
-      if (layouts.isImage) layouts.fit();
-      else viewer.resetCamera();
-    },
     axisView: (index: number) => {
       if (!layouts.isImage) viewer.axisView(index);
     },
@@ -233,7 +232,7 @@ async function start(): Promise<void> {
     ...target,
     isEnabled: () => layouts.isImage,
     zoomed: layouts.zoomed,
-    fit: layouts.fit,
+    fit: actions.resetCamera,
     step: layouts.step,
     window: layouts.window,
   });

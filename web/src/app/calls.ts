@@ -1,5 +1,6 @@
 //! Operations of the node that components of the page call: their items and ends, by the number of the call.
 
+import { texts } from "../texts/texts.ts";
 import type { Json, JsonObject } from "../json.ts";
 import type { CalledOperation, ToWorker } from "../worker/messages.ts";
 
@@ -25,7 +26,7 @@ export class Calls {
   /** Calls an operation; returns a function that cancels it. Beyond the limit the call ends at once. */
   call(name: CalledOperation, parameters: JsonObject, receiver: CallReceiver): () => void {
     if (this.#receivers.size >= MAX_CALLS) {
-      receiver.ended("too many measurements are under way; wait for one, or cancel it");
+      receiver.ended(texts.connection.tooManyMeasurements);
       return () => undefined;
     }
     const id = ++this.#id;
@@ -50,6 +51,6 @@ export class Calls {
 
   /** Ends all calls: their answers cannot arrive any more. */
   disconnected(): void {
-    for (const id of [...this.#receivers.keys()]) this.ended(id, "the connection was lost");
+    for (const id of [...this.#receivers.keys()]) this.ended(id, texts.connection.lost);
   }
 }

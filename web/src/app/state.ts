@@ -63,6 +63,8 @@ export interface State {
   readonly isCurrent: boolean;
   /** True while the node decides what else changes with another array. */
   readonly isSettling: boolean;
+  /** True if the camera was chosen for the data and the size of the picture, and nobody has moved it. */
+  readonly isCameraAutomatic: boolean;
   /** Statistics of the array shown, possibly of the previous step or channel; null while unknown. */
   readonly stats: ArrayStats | null;
   /** The node's latest note on the values shown. */
@@ -101,6 +103,7 @@ export const INITIAL_STATE: State = {
   frame: null,
   isCurrent: false,
   isSettling: false,
+  isCameraAutomatic: false,
   stats: null,
   values: null,
   screen: { width: 1, height: 1 },

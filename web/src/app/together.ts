@@ -208,7 +208,7 @@ export class Together {
   edit = (edit: SharedEdit): void => {
     const seq = this.#sync.edit(edit, Date.now());
     if (seq === null) {
-      const text = `The server has not answered ${MAX_PENDING_EDITS} changes yet; wait for the connection`;
+      const text = texts.together.editsUnanswered(MAX_PENDING_EDITS);
       this.#options.toasts.show("warning", text);
       return;
     }
@@ -274,7 +274,7 @@ export class Together {
     const { notes } = this.#now.content;
     if (format === "json") this.#save(notesToJson(notes), "application/json", "notes.json");
     else {
-      const name = this.#options.state().dataset?.name ?? "data";
+      const name = this.#options.state().dataset?.name ?? texts.notesFile.unnamedDataset;
       this.#save(notesToMarkdown(notes, name), "text/markdown", "notes.md");
     }
   };

@@ -141,14 +141,14 @@ export function fit(
   };
 }
 
-/** Name, direction of sight and up of the six views along the axes, in the order of keys 1 to 6. */
-export const AXIS_VIEWS: readonly { readonly name: string; readonly forward: Vec3; readonly up: Vec3 }[] = [
-  { name: "from +x", forward: [-1, 0, 0], up: [0, 0, 1] },
-  { name: "from −x", forward: [1, 0, 0], up: [0, 0, 1] },
-  { name: "from +y", forward: [0, -1, 0], up: [0, 0, 1] },
-  { name: "from −y", forward: [0, 1, 0], up: [0, 0, 1] },
-  { name: "from +z", forward: [0, 0, -1], up: [0, 1, 0] },
-  { name: "from −z", forward: [0, 0, 1], up: [0, 1, 0] },
+/** Direction of sight and up of the six views along the axes, from +x, −x, +y, −y, +z and −z, in the order of keys 1 to 6. */
+export const AXIS_VIEWS: readonly { readonly forward: Vec3; readonly up: Vec3 }[] = [
+  { forward: [-1, 0, 0], up: [0, 0, 1] },
+  { forward: [1, 0, 0], up: [0, 0, 1] },
+  { forward: [0, -1, 0], up: [0, 0, 1] },
+  { forward: [0, 1, 0], up: [0, 0, 1] },
+  { forward: [0, 0, -1], up: [0, 1, 0] },
+  { forward: [0, 0, 1], up: [0, 1, 0] },
 ];
 
 /** Direction and up of the node's first view of a volume: from the front, slightly right and above. */

@@ -1,6 +1,7 @@
 //! The description of a data set, reduced to what the page uses. Parsing is strict about shapes, which size controls,
 //! and lenient about the rest.
 
+import { texts } from "../texts/texts.ts";
 import { isArray, isCount, isObject, scalarOr, textOr, type Json, type JsonObject } from "../json.ts";
 import { parseLegend, type ArrayLegend } from "./legend.ts";
 
@@ -92,10 +93,10 @@ export function parseDataset(value: Json): Dataset {
   return {
     id: textOr(value.id, ""),
     generation: isCount(value.generation) ? value.generation : 0,
-    name: textOr(value.name, "data set"),
+    name: textOr(value.name, texts.values.unnamedDataset),
     format: textOr(value.format, ""),
     arrays: value.arrays.slice(0, MAX_ARRAYS).map(parseArray),
-    warnings: texts(value.warnings),
+    warnings: stringsOf(value.warnings),
   };
 }
 
@@ -218,7 +219,7 @@ function parseArray(value: Json, number: number): ArrayInfo {
   if (!isObject(value) || !isArray(value.axes) || !isArray(value.levels)) {
     throw new Error(`expected array ${number} to have axes and levels`);
   }
-  const name = textOr(value.name, `array ${number}`);
+  const name = textOr(value.name, texts.values.unnamedArray(number));
   const axes = value.axes.map(parseAxis);
   const levels = value.levels.slice(0, MAX_LEVELS).map((level) => parseLevel(level, axes.length, name));
   if (levels.length === 0) throw new Error(`expected array \`${name}\` to have a level`);
@@ -238,15 +239,15 @@ function parseArray(value: Json, number: number): ArrayInfo {
     worldUnits: textOr(value.world_units, ""),
     hasGrids: typeof attributes.grids === "string",
     hasCoordinates: attributes.coordinates !== undefined,
-    notes: texts(value.notes),
+    notes: stringsOf(value.notes),
     legend: parseLegend(attributes),
-    components: texts(value.components),
+    components: stringsOf(value.components),
     componentAxis: typeof value.component_axis === "string" ? value.component_axis : null,
   };
 }
 
 function channelNames(value: Json | undefined, axes: readonly Axis[], shape: readonly number[]): string[] {
-  const names = texts(value);
+  const names = stringsOf(value);
   return names.length === shape[axes.findIndex(({ kind }) => kind === "channel")] ? names : [];
 }
 
@@ -289,6 +290,6 @@ const IDENTITY: Affine = [
   [0, 0, 1, 0],
 ];
 
-function texts(value: Json | undefined): string[] {
+function stringsOf(value: Json | undefined): string[] {
   return isArray(value) ? value.filter((text) => typeof text === "string") : [];
 }

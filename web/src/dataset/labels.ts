@@ -1,5 +1,6 @@
 //! Labels of controls: positions along axes, dates (CF conventions), shapes, numbers.
 
+import { texts } from "../texts/texts.ts";
 import { dateOfValue, dateText, isAgreed, momentOf, parseTimeUnits } from "./calendar.ts";
 import type { ArrayInfo, Axis, Dataset } from "./dataset.ts";
 
@@ -99,12 +100,12 @@ export function calendarOf(dataset: Dataset, array: ArrayInfo, axis: Axis): stri
 
 /** `161 × 94 × 103` */
 export function formatShape(shape: readonly number[]): string {
-  return shape.length === 0 ? "scalar" : shape.map(String).join(" × ");
+  return shape.length === 0 ? texts.values.scalar : shape.map(String).join(" × ");
 }
 
 /** Formats a number in at most five significant digits, with an exponent if it would be long. */
 export function formatNumber(value: number): string {
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "no value" : String(value);
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? texts.values.none : String(value);
   const size = Math.abs(value);
   if (size !== 0 && (size >= 1e6 || size < 1e-3)) return value.toExponential(2).replace("e+", "e");
   return String(Number(value.toPrecision(5)));
@@ -141,14 +142,14 @@ function digitsAt(value: number, part: number): number {
 
 /** A size with three significant digits. */
 export function formatBytes(bytes: number): string {
-  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+  const units = [texts.values.bytes, "KiB", "MiB", "GiB", "TiB"];
   const step = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
   return `${Number((bytes / 1024 ** step).toPrecision(3))} ${units[step] ?? ""}`;
 }
 
 /** Describes the elements of an array: packed colors, or numbers of a type. */
 export function formatElements({ meaning, dtype }: ArrayInfo): string {
-  return meaning === "colors" ? "colors" : formatType(dtype);
+  return meaning === "colors" ? texts.values.colors : formatType(dtype);
 }
 
 /** Formats a type such as `<f4` as `float32`. */

@@ -1,5 +1,6 @@
 //! Names and colors of labels and channels, and the kind of world space, from the attributes of an array.
 
+import { texts } from "../texts/texts.ts";
 import {
   isArray,
   isCount,
@@ -93,7 +94,10 @@ function ofImageLabel(attributes: JsonObject): LegendEntry[] {
     if (isFinite(value)) entries.set(value, { name, color: entries.get(value)?.color ?? null });
   }
   const shown = Array.from(entries, ([value, { name, color }]) => ({ value, name, color }));
-  return shown.map((entry) => ({ ...entry, name: entry.name === "" ? `label ${entry.value}` : entry.name }));
+  return shown.map((entry) => ({
+    ...entry,
+    name: entry.name === "" ? texts.values.label(entry.value) : entry.name,
+  }));
 }
 
 function bytes(value: Json | undefined): Rgb | null {
@@ -124,7 +128,9 @@ function channels(attributes: JsonObject): LegendEntry[] {
   const found = listed.slice(0, MAX_ENTRIES).flatMap((channel, value): LegendEntry[] => {
     if (!isObject(channel) || channel.active === false) return [];
     const label = textOr(channel.label, "");
-    return [{ value, name: label === "" ? `channel ${value}` : label, color: hexadecimal(channel.color) }];
+    return [
+      { value, name: label === "" ? texts.values.channel(value) : label, color: hexadecimal(channel.color) },
+    ];
   });
   if (found.some(({ color }) => color !== null)) return found;
   const names = valueOf(attributes.channels);

@@ -1,6 +1,7 @@
 //! Positions along axes as people type them: a number, with or without the units of the axis, or a date of its calendar; and the index
 //! that a coordinate has. Pure.
 
+import { texts } from "../texts/texts.ts";
 import { dateText, parseTimeUnits, valueOfDate, type CalendarDate } from "./calendar.ts";
 import type { Axis, Coordinates } from "./dataset.ts";
 import { coordinateAt, coordinateWithUnits, formatUnits, positionLabel } from "./labels.ts";
@@ -29,24 +30,20 @@ export function parseDate(text: string): { readonly date: CalendarDate; readonly
 /** Reads a coordinate of an axis: a date where it has dates, otherwise a number, with its units or without. */
 export function parseCoordinate(text: string, axis: Axis, calendar: string): Typed<number> {
   const typed = text.trim().slice(0, MAX_TEXT).replace("−", "-");
-  if (typed === "") return { problem: "Enter a position" };
+  if (typed === "") return { problem: texts.typed.empty };
   const time = parseTimeUnits(axis.units, calendar);
   const date = parseDate(typed);
   if (date) {
-    if (!time) return { problem: `Axis ${axis.name} has no dates; enter a number${unitHint(axis)}` };
+    if (!time) return { problem: texts.typed.noDates(axis.name, formatUnits(axis.units)) };
     const value = valueOfDate(time, date.date, date.ofDay);
     return value === null
-      ? { problem: `The calendar ${time.calendar} has no day ${dateText(date.date)}` }
+      ? { problem: texts.typed.noSuchDay(time.calendar, dateText(date.date)) }
       : { place: value };
   }
   const match = NUMBER.exec(typed);
   const value = Number(match?.[1]);
   if (!match || !Number.isFinite(value))
-    return {
-      problem: time
-        ? "Enter a date such as 2001-02-28, or 2001-02-28 12:00"
-        : `Enter a number${unitHint(axis)}`,
-    };
+    return { problem: time ? texts.typed.notADate : texts.typed.notANumber(formatUnits(axis.units)) };
   const unit = match[2]?.trim() ?? "";
   // A year alone is the first day of it; a plain number in these units would be hours or days since some date.
   if (time && unit === "" && /^-?\d{4}$/.test(typed)) {
@@ -54,14 +51,8 @@ export function parseCoordinate(text: string, axis: Axis, calendar: string): Typ
     if (first !== null) return { place: first };
   }
   if (unit !== "" && !isUnitOf(unit, axis.units))
-    return {
-      problem: `Axis ${axis.name} is in ${axis.units === "" ? "no units" : formatUnits(axis.units)}, not ${unit}`,
-    };
+    return { problem: texts.typed.otherUnits(axis.name, formatUnits(axis.units), unit) };
   return { place: value };
-}
-
-function unitHint({ units }: Axis): string {
-  return units === "" ? "" : ` in ${formatUnits(units)}`;
 }
 
 /** Spellings of units that mean the same. */
@@ -140,12 +131,11 @@ export function nearestIndex(text: string, axis: Axis, size: number, calendar: s
   const typed = parseCoordinate(text, axis, calendar);
   if ("problem" in typed) return typed;
   const index = indexOfCoordinate(axis.coordinates, size, typed.place);
-  if (!Number.isFinite(index)) return { problem: `The positions of axis ${axis.name} are not in order` };
+  if (!Number.isFinite(index)) return { problem: texts.typed.notInOrder(axis.name) };
   const nearest = Math.round(index);
   if (nearest >= 0 && nearest < size) return { place: nearest };
   const end = positionLabel(axis, nearest < 0 ? 0 : size - 1, calendar);
-  const side = nearest < 0 ? "first" : "last";
-  return { problem: `That lies beyond the ${side} position${end === "" ? "" : `, ${end}`}` };
+  return { problem: nearest < 0 ? texts.typed.beyondFirst(end) : texts.typed.beyondLast(end) };
 }
 
 /** Coordinate at a position between samples too; NaN without coordinates. */

@@ -89,7 +89,7 @@ const CLIP_STEPS = 100;
 export function statsKey(array: ArrayInfo, view: Pick<View, "time" | "at" | "clip">): string {
   const place = positionKey(array, view);
   if (!view.clip || !canClipRanges(array)) return place;
-  return `${place} in ${view.clip
+  return `${place}; ${view.clip
     .flat()
     .map((share) => Math.round(share * CLIP_STEPS))
     .join(" ")}`;

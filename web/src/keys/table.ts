@@ -1,6 +1,8 @@
 //! All keys of the page, in one table: the handlers (`handlers.ts`) and the help are made from it, so a key in the help has an effect, and
 //! a key with an effect is in the help. Keys of single controls, such as the points of the opacity curve, belong to these.
 
+import { texts } from "../texts/texts.ts";
+
 /** Groups of the help, in its order. */
 export type KeyGroup = "camera" | "arrangement" | "time" | "picture" | "page" | "people";
 
@@ -11,17 +13,16 @@ export interface KeyBinding {
   readonly shift?: boolean;
   /** Ctrl (or Cmd) must be held; otherwise it must not be. */
   readonly ctrl?: boolean;
-  /** Names on the key caps of the help, if others than `keys`. */
+  /** Keys of which the help shows the caps, if others than `keys`. */
   readonly caps?: readonly string[];
   readonly group: KeyGroup;
 }
 
 const ARROWS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"] as const;
-const ARROW_CAPS = ["←", "→", "↑", "↓"] as const;
 
 export const KEYS = {
-  turn: { keys: ARROWS, shift: false, caps: ARROW_CAPS, group: "camera" },
-  pan: { keys: ARROWS, shift: true, caps: ["Shift", ...ARROW_CAPS], group: "camera" },
+  turn: { keys: ARROWS, shift: false, group: "camera" },
+  pan: { keys: ARROWS, shift: true, caps: ["Shift", ...ARROWS], group: "camera" },
   zoomIn: { keys: ["+", "="], caps: ["+"], group: "camera" },
   zoomOut: { keys: ["-", "_"], caps: ["−"], group: "camera" },
   resetCamera: { keys: ["r"], group: "camera" },
@@ -31,9 +32,9 @@ export const KEYS = {
   image: { keys: ["i"], group: "arrangement" },
   planes: { keys: ["m"], group: "arrangement" },
   grid: { keys: ["g"], group: "arrangement" },
-  nextSlice: { keys: ["PageUp"], caps: ["Page ↑"], group: "arrangement" },
-  previousSlice: { keys: ["PageDown"], caps: ["Page ↓"], group: "arrangement" },
-  play: { keys: [" "], caps: ["Space"], group: "time" },
+  nextSlice: { keys: ["PageUp"], group: "arrangement" },
+  previousSlice: { keys: ["PageDown"], group: "arrangement" },
+  play: { keys: [" "], group: "time" },
   timeBack: { keys: [","], group: "time" },
   timeForward: { keys: ["."], group: "time" },
   readCenter: { keys: ["c"], group: "picture" },
@@ -46,9 +47,9 @@ export const KEYS = {
   help: { keys: ["?", "h"], group: "page" },
   people: { keys: ["t"], group: "people" },
   laser: { keys: ["x"], group: "people" },
-  undo: { keys: ["z"], ctrl: true, shift: false, caps: ["Ctrl", "Z"], group: "people" },
-  redo: { keys: ["z"], ctrl: true, shift: true, caps: ["Ctrl", "Shift", "Z"], group: "people" },
-  redoToo: { keys: ["y"], ctrl: true, caps: ["Ctrl", "Y"], group: "people" },
+  undo: { keys: ["z"], ctrl: true, shift: false, caps: ["Control", "Z"], group: "people" },
+  redo: { keys: ["z"], ctrl: true, shift: true, caps: ["Control", "Shift", "Z"], group: "people" },
+  redoToo: { keys: ["y"], ctrl: true, caps: ["Control", "Y"], group: "people" },
 } as const satisfies Record<string, KeyBinding>;
 
 export type CommandId = keyof typeof KEYS;
@@ -78,7 +79,8 @@ export function commandOf(press: KeyPress): CommandId | null {
 /** Returns the names on the key caps of a command. */
 export function capsOf(id: CommandId): readonly string[] {
   const { caps, keys }: KeyBinding = KEYS[id];
-  return caps ?? keys.map((key) => (key.length === 1 ? key.toUpperCase() : key));
+  const names: Readonly<Record<string, string | undefined>> = texts.keyCaps;
+  return (caps ?? keys).map((key) => names[key] ?? (key.length === 1 ? key.toUpperCase() : key));
 }
 
 /** Returns the key of a command for the tooltip of its button, such as `Ctrl+Z`. */

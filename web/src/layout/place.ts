@@ -1,5 +1,6 @@
 //! Places across an axis of the volume as people read and type them: by index, and by coordinate of the file or of the world. Pure.
 
+import { texts } from "../texts/texts.ts";
 import type { Axis, ArrayInfo, Dataset } from "../dataset/dataset.ts";
 import { calendarOf } from "../dataset/labels.ts";
 import {
@@ -58,10 +59,9 @@ export function typedVoxel(text: string, place: PlaceAxis, size: number): Typed<
   const typed = parseCoordinate(text, place.axis, place.calendar);
   if ("problem" in typed) return typed;
   const at = indexOfCoordinate(place.axis.coordinates, size, typed.place);
-  if (!Number.isFinite(at)) return { problem: `The positions of axis ${place.axis.name} are not in order` };
+  if (!Number.isFinite(at)) return { problem: texts.typed.notInOrder(place.axis.name) };
   if (at >= -0.5 && at <= size - 0.5) return { place: Math.min(Math.max(at, 0), size - 1) };
-  const ends = [placeText(place, 0), placeText(place, size - 1)];
-  return { problem: `Enter a position from ${ends.join(" to ")}` };
+  return { problem: texts.typed.outside(placeText(place, 0), placeText(place, size - 1)) };
 }
 
 /**
@@ -177,7 +177,7 @@ export function clipAxis(dataset: Dataset, array: ArrayInfo, world: AxisNumber):
         return bounded(shareOf(parsedIndex(text, place, size)));
       const index = Number(text);
       const isNumber = text.trim() !== "" && Number.isFinite(index);
-      return isNumber ? bounded(shareOf({ place: index })) : { problem: "Enter an index, counted from 0" };
+      return isNumber ? bounded(shareOf({ place: index })) : { problem: texts.typed.notAnIndex };
     },
   };
 }

@@ -1,6 +1,7 @@
 //! Geometry of the volume that an array is drawn as: voxels `[x, y, z]` of level 0 and the world, and how a plane across
 //! one of its axes is seen head on. Pure.
 
+import { texts } from "../texts/texts.ts";
 import { add, cross, dot, length, normalize, scale, sub } from "../camera/vec.ts";
 import { isSpatial, spaceShape, type Affine, type ArrayInfo, type Dataset } from "../dataset/dataset.ts";
 import { apply } from "../dataset/world.ts";
@@ -114,11 +115,9 @@ export function others(axis: AxisNumber): readonly [AxisNumber, AxisNumber] {
   return axis === 1 ? [0, 2] : [0, 1];
 }
 
-const MEDICAL: readonly string[] = ["Sagittal", "Coronal", "Axial"];
-
 /** Returns the name of the planes across an axis: a medical one for patients, otherwise that of the axis. */
 export function planeName(array: ArrayInfo, axis: AxisNumber): string {
-  if (array.legend.isAnatomical) return MEDICAL[worldAxis(array, axis)] ?? "";
+  if (array.legend.isAnatomical) return texts.places.medicalPlanes[worldAxis(array, axis)] ?? "";
   return axisName(array, axis);
 }
 

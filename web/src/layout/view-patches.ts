@@ -80,9 +80,15 @@ function imageSlices(view: View, array: ArrayInfo, axis: AxisNumber): ViewPatch 
 
 /**
  * Returns the change that a view needs after it was joined, or after another array or arrangement was chosen elsewhere, such as in a
- * link; null if it needs none.
+ * link; null if it needs none. `isAutomatic`: nobody has moved the camera, so an image is fitted.
  */
-export function completed(dataset: Dataset, array: ArrayInfo, view: View, size: Size): ViewPatch | null {
+export function completed(
+  dataset: Dataset,
+  array: ArrayInfo,
+  view: View,
+  size: Size,
+  isAutomatic = false,
+): ViewPatch | null {
   const layout = layoutOf(view, array);
   if (layout === "planes") {
     const slices = withCrosshair(view.slices, crosshairOf(view.slices, array), array);
@@ -93,7 +99,7 @@ export function completed(dataset: Dataset, array: ArrayInfo, view: View, size: 
   const isPlane = flatAxis(array) !== null || view.slices.some((slice) => slice.hidden !== true);
   const slices = isPlane ? {} : imageSlices(view, array, axis);
   const { camera } = view;
-  if (!camera || !facesPlane(camera, array, axis))
+  if (!camera || isAutomatic || !facesPlane(camera, array, axis))
     return { ...slices, stereo: null, camera: fitPlane(dataset, array, axis, size) };
   if ("perspective" in camera.projection)
     return { ...slices, stereo: null, camera: toggleProjection(camera) };

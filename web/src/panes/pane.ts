@@ -43,6 +43,7 @@ export class Pane {
   #resizeTimer: ReturnType<typeof setTimeout> | undefined;
   #restTimer: ReturnType<typeof setTimeout> | undefined;
   #sentSize: PixelSize = { width: 0, height: 0 };
+  #settledSize: Size | null = null;
   #fidelity: Fidelity | null = null;
   #seq = -1;
   #hasReported = false;
@@ -95,6 +96,11 @@ export class Pane {
   /** Size in CSS pixels; zero while it is hidden. */
   size(): Size {
     return { width: this.canvas.clientWidth, height: this.canvas.clientHeight };
+  }
+
+  /** The newest size that has lasted a moment, for which cameras are chosen: not each one while a window is dragged. */
+  get settledSize(): Size {
+    return this.#settledSize ?? this.size();
   }
 
   get isVisible(): boolean {
@@ -198,7 +204,8 @@ export class Pane {
   /** Shows how complete and how fine the picture is, as the badge of the first picture does. */
   #showFidelity(isComplete: boolean): void {
     const { levelShown = null, text = "", exact = false } = this.#fidelity ?? {};
-    const level = levelShown === null ? "loading" : levelShown === 0 ? "" : `level ${levelShown.toString()}`;
+    const level =
+      levelShown === null ? texts.panes.loading : levelShown === 0 ? "" : texts.fidelity.level(levelShown);
     this.#badge.dataset.tone = isComplete ? (exact ? "exact" : "complete") : "loading";
     this.#badge.title = text;
     setText(this.#badge, level);
@@ -235,6 +242,9 @@ export class Pane {
     clearTimeout(this.#resizeTimer);
     this.#resizeTimer = setTimeout(() => {
       this.#sendSize();
+      if (!this.isVisible) return;
+      this.#settledSize = this.size();
+      this.#page.onChange();
     }, RESIZE_MILLIS);
   }
 }

@@ -1,7 +1,9 @@
 //! The pictures of a page: the first one, which shows the view of the session, and further ones beside it.
 
+import { texts } from "../texts/texts.ts";
 import type { Actions, Component, State } from "../app/state.ts";
 import { orbitTarget } from "./targets.ts";
+import type { Size } from "../camera/camera.ts";
 import { Gestures } from "../camera/gestures.ts";
 import { findArray, type ArrayInfo, type Dataset } from "../dataset/dataset.ts";
 import { crosshairOf, movedIn, withCrosshair } from "../layout/crosshair.ts";
@@ -55,6 +57,8 @@ interface OpenPane {
   cameraOf: string;
   /** Its camera was moved by the person, or comes from a link. */
   isMoved: boolean;
+  /** Size that its own camera was chosen for; null if there was none yet. */
+  fittedSize: Size | null;
   /** It has joined the session, or tried to. */
   hasJoined: boolean;
 }
@@ -115,7 +119,7 @@ export class Panes implements Component {
   /** Returns the pictures that are seen, with their places on the page; the first one has no view of its own. */
   shown(): readonly ShownPane[] {
     const ofMain: ShownPane = {
-      name: "First picture",
+      name: texts.panes.first,
       view: null,
       place: this.#main.getBoundingClientRect(),
     };
@@ -183,7 +187,7 @@ export class Panes implements Component {
   }
 
   #create(spec: PaneSpec, key: string): OpenPane {
-    const label = spec.kind === "plane" ? "Picture of a plane" : `Picture ${(spec.index + 1).toString()}`;
+    const label = spec.kind === "plane" ? texts.panes.plane : texts.panes.picture(spec.index + 1);
     const pane = new Pane(
       key,
       this.#nextNumber++,
@@ -211,7 +215,16 @@ export class Panes implements Component {
     const isMoved = pane.camera !== null;
     // A picture that is opened again later is fitted.
     this.#restored = Object.fromEntries(Object.entries(this.#restored).filter(([name]) => name !== key));
-    const open: OpenPane = { spec, pane, layer, bar, cameraOf: "", isMoved, hasJoined: false };
+    const open: OpenPane = {
+      spec,
+      pane,
+      layer,
+      bar,
+      cameraOf: "",
+      isMoved,
+      fittedSize: null,
+      hasJoined: false,
+    };
     this.element.append(pane.element);
     new ImageGestures(pane.canvas, this.#imageTarget(open));
     if (spec.kind === "cell")
@@ -266,14 +279,9 @@ export class Panes implements Component {
         if (open.isMoved) this.#remember(open, false);
       }
       if (isFree && this.#isAlike(open, dataset, array)) pane.camera ??= view.camera;
-      pane.show(
-        cellView(
-          view,
-          dataset,
-          cellOf(view.grid, spec.index),
-          pane.camera ?? (isFree ? pane.view.camera : null),
-        ),
-      );
+      // Without a camera, the node chooses one: of another space again for another size.
+      const chosen = isFree && !(pane.isOpen && this.#isResized(open)) ? pane.view.camera : null;
+      pane.show(cellView(view, dataset, cellOf(view.grid, spec.index), pane.camera ?? chosen));
       open.bar?.show(state, pane.view);
     }
   }
@@ -284,8 +292,9 @@ export class Panes implements Component {
     const key = `${dataset.id} ${array.name}`;
     // The first array is that of the link, with its camera.
     const isOther = open.cameraOf !== "" && open.cameraOf !== key;
-    if (!pane.camera || isOther) {
-      pane.camera = fitPlane(dataset, array, axis, pane.size());
+    const isResized = this.#isResized(open) && !open.isMoved;
+    if (!pane.camera || isOther || isResized) {
+      pane.camera = fitPlane(dataset, array, axis, pane.settledSize);
       if (open.isMoved) this.#remember(open, false);
     }
     open.cameraOf = key;
@@ -296,6 +305,15 @@ export class Panes implements Component {
     layer?.draw(pane.camera, size, array, axis, position);
     setText(pane.title, planeLabel(dataset, array, axis, position));
     pane.title.style.color = PLANE_COLORS[axis] ?? "";
+  }
+
+  /** Returns true once after the size of a picture has changed since its camera was chosen. */
+  #isResized(open: OpenPane): boolean {
+    const { fittedSize: before, pane } = open;
+    const now = pane.settledSize;
+    if (before?.width === now.width && before.height === now.height) return false;
+    open.fittedSize = now;
+    return before !== null;
   }
 
   /** True if a cell's array lies in the space of the view's. */

@@ -1,5 +1,6 @@
 //! Servers that the viewing node reads from, as it reports them.
 
+import { texts } from "../texts/texts.ts";
 import { isArray, isCount, isObject, parseJson, textOr, type Json } from "../json.ts";
 
 /** State of one server. */
@@ -29,7 +30,7 @@ function parseServer(value: Json): Server {
   return {
     name: textOr(value.server, ""),
     dataset: typeof value.dataset === "string" ? value.dataset : null,
-    unavailableReason: value.is_used === true ? null : textOr(value.why_not, "it is not used"),
+    unavailableReason: value.is_used === true ? null : textOr(value.why_not, texts.servers.notUsed),
     deliveredBytes: isCount(value.delivered_bytes) ? value.delivered_bytes : 0,
   };
 }

@@ -3,7 +3,11 @@
 import { gestures, keyGroups } from "./keys.ts";
 
 export const chrome = {
-  app: { name: "Corridor", title: (dataset: string) => `${dataset} · Corridor` },
+  app: {
+    name: "Corridor",
+    title: (dataset: string) => `${dataset} · Corridor`,
+    picture: "Picture of the volume. Drag or use the arrow keys to turn it; question mark for all keys.",
+  },
   toolbar: {
     label: "Picture",
     more: "More tools",

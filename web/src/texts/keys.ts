@@ -1,6 +1,20 @@
-//! Texts of the help: keys and gestures.
+//! Texts of keys and gestures: names on key caps, and the help.
 
 import type { CommandId, KeyGroup } from "../keys/table.ts";
+
+/** Names on key caps, by values of `KeyboardEvent.key`; those of signs are not listed. */
+export const keyCaps = {
+  " ": "Space",
+  ArrowDown: "↓",
+  ArrowLeft: "←",
+  ArrowRight: "→",
+  ArrowUp: "↑",
+  Control: "Ctrl",
+  Escape: "Esc",
+  PageDown: "Page ↓",
+  PageUp: "Page ↑",
+  Shift: "Shift",
+};
 
 /** Effects of the keys. */
 export const keyTexts: Readonly<Record<CommandId, string>> = {

@@ -1,7 +1,5 @@
 //! Texts of the notice over the picture: why there is no picture, or none of the data, and what to do.
 
-import { hintOf } from "../keys/table.ts";
-
 export const notices = {
   connecting: { title: "Connecting", text: "Connecting to the server…" },
   lost: "Connection lost",
@@ -53,7 +51,7 @@ export const notices = {
   },
   outside: {
     title: "The data are outside of the picture",
-    text: `The camera looks past the volume. Reset it (${hintOf("resetCamera")}), or move back.`,
+    text: (resetKey: string) => `The camera looks past the volume. Reset it (${resetKey}), or move back.`,
   },
   nothingChosen: {
     title: "Nothing is chosen to be drawn",

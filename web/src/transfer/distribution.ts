@@ -1,6 +1,7 @@
 //! Distribution of the values shown: percentiles, and counts by position on any scale. From quantiles, which hold for all
 //! magnitudes, or from a histogram of equal bins. Pure.
 
+import { texts } from "../texts/texts.ts";
 import type { Histogram } from "../dataset/stats.ts";
 import { position, type RangeScale } from "./value-scale.ts";
 
@@ -12,7 +13,7 @@ export const PERCENTILE_RANGES: readonly {
   readonly name: string;
   readonly shares: readonly [number, number];
 }[] = [
-  { name: "Min–max", shares: [0, 1] },
+  { name: texts.transferPanel.minToMax, shares: [0, 1] },
   { name: "0.1–99.9 %", shares: [0.001, 0.999] },
   { name: "1–99 %", shares: [0.01, 0.99] },
   { name: "2–98 %", shares: [0.02, 0.98] },
@@ -80,12 +81,12 @@ export function outside(pairs: Quantiles, [low, high]: readonly [number, number]
 /** States the shares of the values outside of a range; empty if there are none. */
 export function outsideText([below, above]: readonly [number, number]): string {
   if (below <= 0 && above <= 0) return "";
-  return `Outside the range: ${percent(below)} below, ${percent(above)} above.`;
+  return texts.transferPanel.outside(percent(below), percent(above));
 }
 
 export function percent(share: number): string {
   if (share <= 0) return "0 %";
-  if (share < 0.0005) return "less than 0.1 %";
+  if (share < 0.0005) return texts.transferPanel.lessThan("0.1 %");
   return `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 }
 

@@ -1,5 +1,6 @@
 //! Editing a transfer function: points, range, presets. Pure; points stay sorted and within bounds.
 
+import { texts } from "../texts/texts.ts";
 import { MAX_OPACITY_POINTS, type OpacityPoint, type Transfer } from "../view/schema.ts";
 import { alphaAt, heightOf } from "./scale.ts";
 import { between, scaleOf, shareBetween, type RangeScale } from "./value-scale.ts";
@@ -113,8 +114,7 @@ export const PRESETS: readonly {
   readonly shape: readonly OpacityPoint[];
 }[] = [
   {
-    name: "Ramp",
-    hint: "more opaque toward high values",
+    ...texts.opacityPresets.ramp,
     shape: [
       [0, 0],
       [0.15, 0],
@@ -122,8 +122,7 @@ export const PRESETS: readonly {
     ],
   },
   {
-    name: "Shell",
-    hint: "one band of values, like a soft surface",
+    ...texts.opacityPresets.shell,
     shape: [
       [0, 0],
       [0.3, 0],
@@ -133,8 +132,7 @@ export const PRESETS: readonly {
     ],
   },
   {
-    name: "Solid",
-    hint: "everything above a threshold",
+    ...texts.opacityPresets.solid,
     shape: [
       [0, 0],
       [0.35, 0],
@@ -143,8 +141,7 @@ export const PRESETS: readonly {
     ],
   },
   {
-    name: "Ends",
-    hint: "low and high values, the middle clear",
+    ...texts.opacityPresets.ends,
     shape: [
       [0, 0.25],
       [0.3, 0],
@@ -153,8 +150,7 @@ export const PRESETS: readonly {
     ],
   },
   {
-    name: "Fog",
-    hint: "a thin, even veil",
+    ...texts.opacityPresets.fog,
     shape: [
       [0, 0.01],
       [1, 0.04],

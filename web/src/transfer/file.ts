@@ -1,5 +1,6 @@
 //! Transfer functions as JSON files: what `corridor render --tf` takes, with a member that says what the file is. Pure.
 
+import { texts } from "../texts/texts.ts";
 import { isObject, type Json } from "../json.ts";
 import { readTransfer } from "../view/parse.ts";
 import type { Transfer } from "../view/schema.ts";
@@ -25,14 +26,12 @@ export function fromFile(text: string): Transfer {
   try {
     value = JSON.parse(text) as Json;
   } catch {
-    throw new Error("The file is not JSON; save a transfer function to see what it must look like");
+    throw new Error(texts.transferFile.notJson);
   }
   const inner = isObject(value) && isObject(value.transfer) ? value.transfer : value;
   const transfer = readTransfer(inner);
   if (!transfer) {
-    throw new Error(
-      "The file has no transfer function: it needs `range` (two numbers), `map` (a name) and `opacity` (pairs of value and opacity, 0 to 1)",
-    );
+    throw new Error(texts.transferFile.noTransfer);
   }
   const members = Object.entries(transfer).filter(([name, member]) => name !== "kind" || member !== KIND);
   return Object.fromEntries(members) as unknown as Transfer;

@@ -2,6 +2,7 @@
 //! in base64url (nothing in it breaks when pasted into a message); plain and percent-encoded JSON are read too. `panes` has the cameras
 //! of further pictures, which belong to the page, not to the view.
 
+import { texts } from "../texts/texts.ts";
 import { isObject, parseJson } from "../json.ts";
 import { parseView, readCamera, viewToJson, type ParsedView } from "./parse.ts";
 import { EMPTY_VIEW, type Camera, type View, type ViewPatch } from "./schema.ts";
@@ -78,7 +79,7 @@ function parseViewText(text: string): ParsedView {
   try {
     return parseView(parseJson(/^(\{|%7b)/i.test(text) ? percentDecoded(text) : fromBase64Url(text)));
   } catch {
-    return { patch: {}, warnings: ["the link's view cannot be read; showing the default one"] };
+    return { patch: {}, warnings: [texts.viewWarnings.unreadable] };
   }
 }
 

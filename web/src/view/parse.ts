@@ -1,6 +1,7 @@
 //! Reads views from JSON that others wrote. A field that does not fit is left out with a warning, so that a
 //! damaged link still shows the data; fields of newer schemas are kept.
 
+import { texts } from "../texts/texts.ts";
 import { isArray, isCount, isFinite, isObject, type Json, type JsonObject } from "../json.ts";
 import {
   DEFAULTS,
@@ -57,15 +58,14 @@ const READERS: Readonly<Record<Exclude<FieldName, SimpleName>, FieldReader>> = {
 };
 
 export function parseView(value: Json): ParsedView {
-  if (!isObject(value)) return { patch: {}, warnings: ["expected a view, found something else"] };
+  if (!isObject(value)) return { patch: {}, warnings: [texts.viewWarnings.notAView] };
   const warnings: string[] = [];
   const patch: Record<string, unknown> = {};
   const other: Record<string, Json> = {};
   for (const [written, field] of Object.entries(value)) {
     const name = FORMER_NAMES.get(written) ?? written;
     if (name === "v") {
-      if (field !== SCHEMA_VERSION)
-        warnings.push(`expected a view of schema ${SCHEMA_VERSION}, found a different one`);
+      if (field !== SCHEMA_VERSION) warnings.push(texts.viewWarnings.otherSchema(SCHEMA_VERSION));
       continue;
     }
     if (!isFieldName(name)) {
@@ -73,7 +73,7 @@ export function parseView(value: Json): ParsedView {
       continue;
     }
     const read = isSimple(name) ? readSimple(SIMPLE_FIELDS[name], field) : READERS[name](field);
-    if (read === undefined) warnings.push(`the view's \`${name}\` is not valid and was left out`);
+    if (read === undefined) warnings.push(texts.viewWarnings.invalidField(name));
     else patch[name] = read;
   }
   if (Object.keys(other).length > 0) patch.other = other;

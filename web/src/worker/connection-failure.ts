@@ -1,14 +1,11 @@
 //! Reason for a failed WebSocket connection, requested from the server by plain HTTP beside the WebSocket.
 
+import { texts } from "../texts/texts.ts";
+
 /** Longest wait for the answer. */
 const TIMEOUT_MILLIS = 5000;
 /** Maximum number of bytes of the answer that are read and shown. */
 const MAX_REASON_BYTES = 1000;
-
-const UPGRADE_NOT_FORWARDED =
-  "the server answers HTTP, but no WebSocket comes through: a proxy or a filter in between does not forward it. " +
-  "A proxy must forward the headers Upgrade and Connection (for nginx: proxy_http_version 1.1; " +
-  'proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection "upgrade";)';
 
 /** Returns a message for users; `socket` is the URL of the WebSocket. */
 export async function connectionFailureReason(socket: string, ask: typeof fetch = fetch): Promise<string> {
@@ -16,11 +13,11 @@ export async function connectionFailureReason(socket: string, ask: typeof fetch 
     const init = { method: "POST", signal: AbortSignal.timeout(TIMEOUT_MILLIS) };
     const answer = await ask(reachUrl(socket), init);
     const text = (await beginningOf(answer.body, MAX_REASON_BYTES)).trim();
-    if (answer.ok) return UPGRADE_NOT_FORWARDED;
+    if (answer.ok) return texts.connection.upgradeNotForwarded;
     if (answer.status === 403 && text.startsWith("refused: ")) return text;
-    return `the server cannot be reached: a proxy answers ${answer.status} instead`;
+    return texts.connection.proxyAnswers(answer.status);
   } catch {
-    return "the server cannot be reached";
+    return texts.connection.unreachable;
   }
 }
 

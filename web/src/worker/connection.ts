@@ -1,6 +1,7 @@
 //! One connection to a viewing node: moves bytes between a socket and the wire's state machine, asks for the
 //! description, joins the session, and reports to the page.
 
+import { texts } from "../texts/texts.ts";
 import { parseDataset, parseDrawn, type SelectableMeaning } from "../dataset/dataset.ts";
 import { parseStats } from "../dataset/stats.ts";
 import { parseJson, type Json } from "../json.ts";
@@ -118,11 +119,11 @@ export class Connection {
     };
     this.#socket.onclose = (event) => {
       if (this.#hasOpened)
-        this.#end({ kind: "disconnected", reason: event.reason || "the server closed the connection" });
+        this.#end({ kind: "disconnected", reason: event.reason || texts.connection.closed });
       else void this.#reportFailure();
     };
     this.#greetingTimer = setTimeout(() => {
-      if (this.#hasOpened) this.#end({ kind: "disconnected", reason: "the server does not answer" });
+      if (this.#hasOpened) this.#end({ kind: "disconnected", reason: texts.connection.noAnswer });
       else void this.#reportFailure();
     }, GREETING_LIMIT_MILLIS);
     this.#watchTimer = setInterval(() => {
@@ -268,7 +269,7 @@ export class Connection {
   #checkSilence(nowMillis: number): void {
     const silentMillis = nowMillis - this.#lastReceivedMillis;
     if (silentMillis > GONE_AFTER_MILLIS) {
-      this.#end({ kind: "disconnected", reason: "the server stopped responding" });
+      this.#end({ kind: "disconnected", reason: texts.connection.silent });
       return;
     }
     if (nowMillis - Math.max(this.#lastReceivedMillis, this.#lastPingMillis) > PING_AFTER_MILLIS) {
@@ -302,7 +303,7 @@ export class Connection {
       const detail = describeThrown(error);
       this.#client.close(detail);
       this.#flush();
-      this.#end({ kind: "disconnected", reason: `invalid message from the server: ${detail}` });
+      this.#end({ kind: "disconnected", reason: texts.connection.invalidMessage(detail) });
     }
   }
 
@@ -380,7 +381,7 @@ export class Connection {
     if (purpose?.kind === "describe" && error) this.#refuse(error);
     if (purpose?.kind !== "join") return;
     if (error) this.#refuse(error);
-    else this.#end({ kind: "disconnected", reason: "the server ended the session" });
+    else this.#end({ kind: "disconnected", reason: texts.connection.sessionEnded });
   }
 
   #refuse(error: RemoteError): void {
@@ -394,7 +395,7 @@ export class Connection {
   /** Reports a picture that cannot be decoded, and confirms it so that the node can send another one. */
   #decodeFailed(frame: FrameInfo, reason: string): void {
     this.note({ kind: "shown", frame: frame.id });
-    this.#post({ kind: "message", severity: "error", text: `a picture could not be decoded: ${reason}` });
+    this.#post({ kind: "message", severity: "error", text: texts.connection.undecodablePicture(reason) });
   }
 
   #end(message: FromWorker): void {

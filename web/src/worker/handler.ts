@@ -1,6 +1,7 @@
 //! Handling of the page's messages. No error leaves the handler: the page takes an error of the worker for one that cannot
 //! be mended.
 
+import { texts } from "../texts/texts.ts";
 import { describeThrown } from "../wire/error.ts";
 import { WireError } from "../wire/codec.ts";
 import { Connection, type Post } from "./connection.ts";
@@ -42,7 +43,7 @@ export function messageHandler(post: Post, transport?: Transport): (message: ToW
         return;
       case "call":
         if (connection) connection.call(message);
-        else post({ kind: "callEnded", id: message.id, reason: "there is no connection" });
+        else post({ kind: "callEnded", id: message.id, reason: texts.connection.none });
         return;
       case "cancelCall":
         connection?.cancelCall(message.id);

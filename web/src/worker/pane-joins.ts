@@ -1,5 +1,6 @@
 //! Further pictures of a page: participations in the session, each an operation of the same connection.
 
+import { texts } from "../texts/texts.ts";
 import { parseItem, type FrameInfo, type Join, type Note } from "../session/messages.ts";
 import { NoteQueue } from "../session/note-queue.ts";
 import { describeError, describeThrown, type RemoteError } from "../wire/error.ts";
@@ -36,7 +37,7 @@ export class PaneJoins {
   open(pane: number, join: Join): void {
     this.close(pane);
     if (this.#joins.size >= MAX_PANES) {
-      this.#ended(pane, `at most ${MAX_PANES} further pictures can be shown`);
+      this.#ended(pane, texts.connection.tooManyPictures(MAX_PANES));
       return;
     }
     let op: number;
@@ -102,7 +103,7 @@ export class PaneJoins {
     const pane = [...this.#joins].find(([, join]) => join.op === op)?.[0];
     if (pane === undefined) return;
     this.#joins.delete(pane);
-    this.#ended(pane, error ? describeError(error) : "the server ended the session");
+    this.#ended(pane, error ? describeError(error) : texts.connection.sessionEnded);
   }
 
   /** Confirms a picture that cannot be decoded, so that the node sends another one. */

@@ -1,6 +1,7 @@
 //! Ways of a connection to the viewing node: a WebSocket, or a message port whose other side relays the messages, as the
 //! widget of a notebook does. Both carry the same messages.
 
+import { texts } from "../texts/texts.ts";
 import { connectionFailureReason } from "./connection-failure.ts";
 
 /** The part of a WebSocket that a connection uses. */
@@ -50,7 +51,7 @@ export interface RelayPort {
 
 /** Opens connections over ports that `connect` returns, one for each connection. */
 export function relayTransport(connect: () => RelayPort): Transport {
-  let reason = "the kernel of the notebook does not answer; it may be busy or have ended";
+  let reason = texts.connection.kernelSilent;
   return {
     open: () =>
       new RelaySocket(connect(), (why) => {

@@ -1,5 +1,6 @@
 //! Notes as JSON and as Markdown, for papers and issue trackers. Pure.
 
+import { texts } from "../../texts/texts.ts";
 import { textOr } from "../../json.ts";
 import type { PinnedNote } from "./content.ts";
 
@@ -20,14 +21,14 @@ export function notesToMarkdown(notes: readonly PinnedNote[], dataset: string): 
     const { author, atMillis, text, place, view } = note;
     const array = textOr(view.array, "");
     const facts = [
-      ...(array === "" ? [] : [`array \`${array.replaceAll("`", "")}\``]),
-      `time ${typeof view.time === "number" ? view.time : 0}`,
-      ...(place ? [`at ${place.map((x) => Number(x.toPrecision(6))).join(", ")}`] : []),
+      ...(array === "" ? [] : [texts.notesFile.array(array.replaceAll("`", ""))]),
+      texts.notesFile.time(typeof view.time === "number" ? view.time : 0),
+      ...(place ? [texts.notesFile.place(place.map((x) => Number(x.toPrecision(6))).join(", "))] : []),
       new Date(atMillis).toISOString(),
     ];
     return `## ${plain(author.name)}: ${plain(firstLine(text))}\n\n${facts.join(", ")}\n\n${text}\n`;
   });
-  return [`# Notes on ${plain(dataset)}\n`, ...sections].join("\n");
+  return [`# ${texts.notesFile.title(plain(dataset))}\n`, ...sections].join("\n");
 }
 
 function firstLine(text: string): string {

@@ -31,7 +31,7 @@ export function inviteDialog(page: InvitePage): InviteDialog {
   const status = el("p", { class: "open-status", role: "status" });
   const where = el("p", { class: "hint" });
   const secret = el("p", { class: "hint" });
-  const close = iconButton("close", words.close, "Esc", () => {
+  const close = iconButton("close", words.close, texts.keyCaps.Escape, () => {
     element.close();
   });
   const copy = textButton(

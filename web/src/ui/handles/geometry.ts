@@ -1,6 +1,7 @@
 //! Handles of slices, of the clip box and of oblique planes: where they lie in the world, what a drag on the screen moves them to, and
 //! the change of the view that follows. Pure.
 
+import { texts } from "../../texts/texts.ts";
 import { basis, heightAtTarget, type Size } from "../../camera/camera.ts";
 import { add, cross, dot, length, normalize, rotate, scale, sub } from "../../camera/vec.ts";
 import { isThick } from "../../dataset/world.ts";
@@ -95,7 +96,7 @@ function sliceHandle(
     low: 0,
     high: last[axis],
     step: 1,
-    name: `Slice ${planeName(array, axis)}`,
+    name: texts.handles.slice(planeName(array, axis)),
     text: [String(Number(own.index.toFixed(2))), coordinate].filter((part) => part !== "").join(" · "),
   };
 }
@@ -127,7 +128,7 @@ function obliqueHandles(array: ArrayInfo, plane: Oblique, index: number): Handle
       low: -Math.PI,
       high: Math.PI,
       step: TURN_STEP_RAD,
-      name: name === "tilt" ? "Tilt of the oblique slice" : "Swing of the oblique slice",
+      name: name === "tilt" ? texts.handles.tilt : texts.handles.swing,
       text: `${degrees.toFixed(0)}°`,
     };
   };
@@ -141,7 +142,7 @@ function obliqueHandles(array: ArrayInfo, plane: Oblique, index: number): Handle
     low: -far,
     high: far,
     step: (2 * far) / OFFSET_STEPS,
-    name: "Oblique slice",
+    name: texts.handles.oblique,
     text: `${formatNumber(offset)} ${array.worldUnits}`.trim(),
   };
   return [move, turn("tilt", down), turn("swing", across)];
@@ -183,7 +184,7 @@ function clipHandles(dataset: Dataset, array: ArrayInfo, clip: View["clip"]): Ha
         low: end === 0 ? 0 : low[axis] + LEAST_SHARE,
         high: end === 0 ? high[axis] - LEAST_SHARE : 1,
         step: CLIP_STEP,
-        name: `Clip box, ${end === 0 ? "from" : "to"} ${"xyz"[axis] ?? ""}`,
+        name: (end === 0 ? texts.handles.boxFrom : texts.handles.boxTo)("xyz"[axis] ?? ""),
         text: reading.text(share),
       };
     });

@@ -73,6 +73,6 @@ export function layerColors(
 }
 
 function hintOf(layer: Layer, isLabels: boolean): string {
-  if (isLabels) return "Each label has a color of its own.";
-  return layer.geometry === undefined ? "The colors appear when the first values arrive." : "";
+  if (isLabels) return texts.layers.colorOfEachLabel;
+  return layer.geometry === undefined ? texts.layers.colorsToCome : "";
 }

@@ -1,5 +1,6 @@
 //! Changes of the list of layers, without a page: the last layer is drawn over the others.
 
+import { texts } from "../../texts/texts.ts";
 import { isContinuous, isDrawable, spaceShape, type ArrayInfo, type Dataset } from "../../dataset/dataset.ts";
 import { worldBox } from "../../dataset/world.ts";
 import { MAX_LAYERS, type Layer } from "../../view/schema.ts";
@@ -11,7 +12,7 @@ const NEW_OPACITY = 0.5;
 
 /** Name of a layer for people. */
 export function layerTitle(layer: Layer): string {
-  return layer.name || layer.array || layer.geometry || "layer";
+  return layer.name || layer.array || layer.geometry || texts.layers.unnamed;
 }
 
 export function isVisible(layer: Layer): boolean {

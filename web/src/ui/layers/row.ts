@@ -23,12 +23,8 @@ export interface Row {
 }
 
 /** Choices of a select; the first stands for the absence of a member. */
-const LABEL_STYLES: Readonly<Record<string, string>> = { filled: "Filled", outlined: "Outlined" };
-const FACE_STYLES: Readonly<Record<string, string>> = {
-  solid: "Solid",
-  wireframe: "Wireframe",
-  points: "Points",
-};
+const LABEL_STYLES: Readonly<Record<string, string>> = texts.layers.labelStyles;
+const FACE_STYLES: Readonly<Record<string, string>> = texts.layers.faceStyles;
 
 export function layerRow(actions: RowActions): Row {
   const eye = iconButton("eye", texts.layers.hide, "", () => {
@@ -75,12 +71,12 @@ export function layerRow(actions: RowActions): Row {
     setText(name, title);
     name.setAttribute("aria-expanded", String(isChosen));
     name.title = texts.layers.colorsOf(title);
-    named(eye, isShown ? `Hide ${title}` : `Show ${title}`);
+    named(eye, isShown ? texts.layers.hideWhich(title) : texts.layers.showWhich(title));
     eye.setAttribute("aria-pressed", String(isShown));
     setIcon(eye, isShown ? "eye" : "hidden");
-    named(up, `Move ${title} up`);
-    named(down, `Move ${title} down`);
-    named(remove, `Remove ${title}`);
+    named(up, texts.layers.moveUpWhich(title));
+    named(down, texts.layers.moveDownWhich(title));
+    named(remove, texts.layers.removeWhich(title));
     up.disabled = isLast;
     down.disabled = isFirst;
     opacity.setAttribute("aria-label", texts.layers.opacityOf(title));

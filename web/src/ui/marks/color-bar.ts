@@ -1,6 +1,7 @@
 //! Color bar with ticks, or a legend of labels, channels and isosurfaces. It lies beside the data if there is room: upright at the
 //! right, or level below. Pure.
 
+import { texts as words } from "../../texts/texts.ts";
 import { findArray, type ArrayInfo, type Dataset } from "../../dataset/dataset.ts";
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import type { LegendEntry } from "../../dataset/legend.ts";
@@ -363,7 +364,7 @@ function legendMarks(key: ColorKey & { kind: "legend" }, layout: Layout, measure
   const most = Math.floor((free.bottom - free.top) / LINE) - 2;
   const rows = key.rows.slice(0, Math.max(0, most));
   const left = key.left + key.rows.length - rows.length;
-  const more = left > 0 ? `and ${left} more` : "";
+  const more = left > 0 ? words.marks.more(left) : "";
   const indent = 10 + GAP * 0.75;
   const texts = [...rows.map(({ text }) => measure(text) + indent), measure(key.title) * 1.08, measure(more)];
   const titleRows = key.title === "" ? 0 : 1;

@@ -1,5 +1,6 @@
 //! Orientation: letters at the borders for medical data, and a cross of the axes of the world in a corner, whose arms can be clicked. Pure.
 
+import { texts } from "../../texts/texts.ts";
 import type { Vec3 } from "../../view/schema.ts";
 import { isHeadOn } from "./axes.ts";
 import type { Layout } from "./layout.ts";
@@ -13,8 +14,6 @@ const LETTERS: readonly (readonly [string, string])[] = [
   ["P", "A"],
   ["I", "S"],
 ];
-/** Words for the directions of a person towards +x, +y and +z. */
-const WORDS: readonly string[] = ["right", "front", "above"];
 /** Smallest component of a direction that has a letter. */
 const LEAST = 0.35;
 const MAX_LETTERS = 2;
@@ -97,7 +96,7 @@ function axisCross(volume: Volume, lens: Lens, layout: Layout): Shape[] {
     .toSorted((a, b) => a.toward - b.toward)
     .flatMap(({ axis, x, y, toward }): Shape[] => {
       const tip = { x: center.x + x * ARM, y: center.y + y * ARM };
-      const title = `Look ${isSeenStraight(toward) ? `from −${nameOf(volume, axis, lens)}` : `from ${wordOf(volume, axis, lens)}`}`;
+      const side = isSeenStraight(toward) ? `−${nameOf(volume, axis, lens)}` : wordOf(volume, axis, lens);
       return [
         { kind: "line", from: center, to: tip, color: COLORS[axis], width: 2.5 },
         {
@@ -106,7 +105,7 @@ function axisCross(volume: Volume, lens: Lens, layout: Layout): Shape[] {
           radius: DISK,
           color: COLORS[axis],
           text: nameOf(volume, axis, lens),
-          title,
+          title: texts.marks.lookFrom(side),
           axisView: 2 * axis + (isSeenStraight(toward) ? 1 : 0),
         },
       ];
@@ -122,6 +121,6 @@ function nameOf(volume: Volume, axis: 0 | 1 | 2, lens: Lens): string {
 }
 
 function wordOf(volume: Volume, axis: 0 | 1 | 2, lens: Lens): string {
-  if (volume.isAnatomical) return WORDS[axis] ?? "";
+  if (volume.isAnatomical) return texts.marks.sides[axis] ?? "";
   return `+${nameOf(volume, axis, lens)}`;
 }

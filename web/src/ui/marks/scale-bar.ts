@@ -1,5 +1,6 @@
 //! Scale bar: a round length in the world, at the depth of the camera's target, with the prefix that fits. Pure.
 
+import { texts } from "../../texts/texts.ts";
 import { dot, normalize } from "../../camera/vec.ts";
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import { isHeadOn } from "./axes.ts";
@@ -71,7 +72,7 @@ export function scaleBar(
   const isVoxels = volume.worldUnits === "" && shown.every(({ quantity }) => quantity === "index");
   return {
     pixels: length / lens.worldPerPixel,
-    text: isVoxels ? `${formatNumber(length)} voxels` : lengthText(length, volume.worldUnits),
+    text: isVoxels ? texts.marks.voxels(formatNumber(length)) : lengthText(length, volume.worldUnits),
   };
 }
 
@@ -85,7 +86,7 @@ function mapBar(volume: Volume, lens: Lens, mostPixels: number): { pixels: numbe
   if (!(length > 0) || !Number.isFinite(length)) return null;
   // More than a quarter around the Earth is no length that a bar shows.
   if (length > 10_000) return null;
-  const text = `${lengthText(length, "km")} at ${degreeText(latitude, "latitude")}`;
+  const text = texts.marks.lengthAt(lengthText(length, "km"), degreeText(latitude, "latitude"));
   return { pixels: length / kmPerPixel, text };
 }
 

@@ -1,5 +1,6 @@
 //! The box of an array in the world, and what is written along its axes: coordinates, world positions or indices. Pure.
 
+import { texts } from "../../texts/texts.ts";
 import { parseTimeUnits, type TimeUnits } from "../../dataset/calendar.ts";
 import { isSpatial, spaceShape, type ArrayInfo, type Axis } from "../../dataset/dataset.ts";
 import { formatUnits } from "../../dataset/labels.ts";
@@ -257,7 +258,7 @@ export function axisTicks(scale: AxisScale, from: number, to: number, count: num
 /** Title of an axis: its name and units. */
 export function axisTitle(scale: AxisScale): string {
   if (scale.quantity === "latitude" || scale.quantity === "longitude") return "";
-  if (scale.quantity === "index") return `${scale.name} (index)`;
+  if (scale.quantity === "index") return texts.values.indexAxis(scale.name);
   if (scale.quantity === "time" && scale.time) return scale.name;
   return scale.units === "" ? scale.name : `${scale.name} (${scale.units})`;
 }

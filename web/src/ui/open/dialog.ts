@@ -70,7 +70,7 @@ export function openDialog(page: OpenPage): OpenDialog {
   });
   const dropHint = el("span", { class: "hint" });
   const files = el("div", { class: "open-files", hidden: true }, choose, dropHint, picker);
-  const close = iconButton("close", words.close, "Esc", () => {
+  const close = iconButton("close", words.close, texts.keyCaps.Escape, () => {
     element.close();
   });
   const element = el(

@@ -40,7 +40,7 @@ export function filterHelp(rows: readonly HelpRow[], search: string): readonly H
 }
 
 export function helpDialog(): HTMLDialogElement {
-  const close = iconButton("close", texts.help.close, "Esc", () => {
+  const close = iconButton("close", texts.help.close, texts.keyCaps.Escape, () => {
     dialog.close();
   });
   const search = el("input", {

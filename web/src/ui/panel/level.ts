@@ -37,9 +37,9 @@ export function levelControl(actions: Actions): Component {
 }
 
 function hintOf(levels: number, forced: number | null): string {
-  if (forced !== null) return "Forced: the viewer keeps to this level.";
-  if (levels < 2) return "There is only one level.";
-  return "As fine as the screen shows and the memory holds.";
+  if (forced !== null) return texts.level.forced;
+  if (levels < 2) return texts.level.onlyOne;
+  return texts.level.asNeeded;
 }
 
 function labelOf(array: ArrayInfo, level: Level, number: number): string {

@@ -80,7 +80,7 @@ function row(
   rest: () => void,
   remove: () => void,
 ): HTMLElement {
-  const name = `surface ${index + 1}`;
+  const name = texts.surfacesPanel.surface(index + 1);
   const color = el("input", { type: "color", "aria-label": texts.surfacesPanel.colorOf(name) });
   const value = el("input", {
     type: "text",

@@ -7,12 +7,7 @@ import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type FieldControl, type Mode } 
 import { fieldControls } from "./controls.ts";
 import { checkbox, el, setOptions } from "../dom.ts";
 
-const LABELS: Readonly<Record<Mode, string>> = {
-  composite: "Composite (transfer function)",
-  maximum: "Maximum along each ray",
-  minimum: "Minimum along each ray",
-  surfaces: "None (surfaces and slices only)",
-};
+const LABELS: Readonly<Record<Mode, string>> = texts.volumePanel.modes;
 const MEANINGS: readonly { readonly value: SelectableMeaning; readonly label: string }[] = [
   { value: "intensity", label: texts.volumePanel.valuesAreIntensities },
   { value: "labels", label: texts.volumePanel.valuesAreLabels },

@@ -35,15 +35,15 @@ export function clipControl(actions: Actions, settings: HandleSettings): Compone
     const parse = (text: string): Typed<number> =>
       state?.dataset && state.array
         ? clipAxis(state.dataset, state.array, number).parse(text)
-        : { problem: "There are no data" };
-    const field = (end: 0 | 1) =>
-      placeInput(`${end === 0 ? "Least" : "Largest"} ${name} of the clip box`, parse, (share) => {
+        : { problem: texts.typed.noData };
+    const field = (end: 0 | 1, label: string) =>
+      placeInput(label, parse, (share) => {
         const [low, high] = rangeOf(clip, axis);
         const range: Range =
           end === 0 ? [Math.min(share, high - LEAST), high] : [low, Math.max(share, low + LEAST)];
         actions.change({ clip: clipped(clip, axis, range) });
       });
-    const [from, to] = [field(0), field(1)];
+    const [from, to] = [field(0, texts.places.lowEndOfBox(name)), field(1, texts.places.highEndOfBox(name))];
     const element = el("div", { class: "clip-places" }, from.element, texts.places.to, to.element);
     return { from, to, element };
   });

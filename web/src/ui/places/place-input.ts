@@ -1,5 +1,6 @@
 //! Field in which a place is typed: shows it, and says what is wrong with what was typed.
 
+import { texts } from "../../texts/texts.ts";
 import type { Typed } from "../../dataset/position.ts";
 import { el } from "../dom.ts";
 
@@ -65,5 +66,5 @@ export function parseIndex(text: string, size: number): Typed<number> {
   const index = Number(typed);
   return typed !== "" && Number.isFinite(index) && index >= 0 && index <= size - 1
     ? { place: index }
-    : { problem: `Enter an index from 0 to ${size - 1}` };
+    : { problem: texts.typed.notAnIndexTo(size - 1) };
 }

@@ -74,23 +74,23 @@ function row(
     change(moved(now(), axis, at), false);
   };
   const index = placeInput(
-    `Index of the slice across ${axis}, counted from 0`,
+    texts.places.indexOfSlice(axis),
     (text) => {
       const { array } = state ?? {};
-      if (!array) return { problem: "There are no data" };
+      if (!array) return { problem: texts.typed.noData };
       const typed = parseIndex(text, fileIndex(array, number, 0).size);
       return "place" in typed ? { place: voxelOfFileIndex(array, number, typed.place) } : typed;
     },
     go,
   );
   const coordinate = placeInput(
-    `Coordinate of the slice across ${axis}`,
+    texts.places.coordinateOfSlice(axis),
     (text) => {
       const { array, dataset } = state ?? {};
       const place = array && dataset ? placeAxis(dataset, array, number) : null;
       return place && array
         ? typedVoxel(text, place, spaceShape(array)[number])
-        : { problem: "This axis has no coordinates" };
+        : { problem: texts.typed.noCoordinates };
     },
     go,
   );

@@ -1,5 +1,6 @@
 //! One chart: the lines of one unit over the axis, with ticks, zoom by wheel, keys and pinch, pan by drag, and a line at the pointer.
 
+import { texts } from "../../texts/texts.ts";
 import { parseTimeUnits } from "../../dataset/calendar.ts";
 import { formatUnits } from "../../dataset/labels.ts";
 import { el, setAttributes, setText, svg } from "../dom.ts";
@@ -124,7 +125,9 @@ export class Chart {
     const time = parseTimeUnits(line.axis.units, calendar);
     const axisUnits =
       time || line.axis.units === "" || !line.hasCoordinates ? "" : ` (${formatUnits(line.axis.units)})`;
-    const xName = `${line.axis.name}${line.hasCoordinates ? axisUnits : " (index)"}`;
+    const xName = line.hasCoordinates
+      ? `${line.axis.name}${axisUnits}`
+      : texts.values.indexAxis(line.axis.name);
     this.#grid.replaceChildren(
       ...xTicks.map(({ value }) => {
         const x = across(this.#box, window, value);
@@ -275,9 +278,9 @@ function valueAt({ line, pointed }: ChartData, columns: PlotColumns): string {
   const column = pointed === null ? null : columnAt(line, columns, pointed);
   if (column === null) return "";
   const [low, high] = [columns.low[column] ?? null, columns.high[column] ?? null];
-  if (low === null || high === null) return ": no value";
+  if (low === null || high === null) return `: ${texts.values.none}`;
   const units = columns.units === "" ? "" : ` ${formatUnits(columns.units)}`;
-  return `: ${low === high ? short(low) : `${short(low)} to ${short(high)}`}${units}`;
+  return `: ${low === high ? short(low) : texts.values.range(short(low), short(high))}${units}`;
 }
 
 /** As many digits as tell single-precision values apart; CSV has all. */
@@ -285,7 +288,7 @@ const short = (value: number) => String(Number(value.toPrecision(9)));
 
 function describe({ line, lines, window }: ChartData): string {
   const names = lines.map(({ name }) => name).join(", ");
-  return `${names} over ${line.axis.name}, from ${window[0]} to ${window[1]}`;
+  return texts.plots.describe(names, line.axis.name, window[0], window[1]);
 }
 
 /** Shows a text that may be empty. */

@@ -162,7 +162,7 @@ export function plots(page: PlotsPage): Component {
     showText(failure, reasons.join("; "));
     showText(
       place,
-      pointed === null ? (requests.isLoading ? "Reading…" : "") : placeAt(line, pointed, calendar),
+      pointed === null ? (requests.isLoading ? texts.plots.reading : "") : placeAt(line, pointed, calendar),
     );
     whole.disabled = window === null;
     showTools();

@@ -34,37 +34,37 @@ export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
   const crosses = svg("svg", { class: "probe-crosses", "aria-hidden": "true" });
   const list = el("ul", { class: "probe-pins" });
   const results = resultList(host);
-  const [from, to] = [select("From pin"), select("To pin")];
+  const [from, to] = [select(texts.probe.fromPin), select(texts.probe.toPin)];
   const apart = el("p", { class: "probe-distance" });
   const worldOf = (id: string): Vec3 | null => pins.find((pin) => String(pin.id) === id)?.place.world ?? null;
-  const both = (run: (a: Vec3, b: Vec3, title: string) => void) => () => {
+  const both = (run: (a: Vec3, b: Vec3) => void) => () => {
     const [a, b] = [worldOf(from.value), worldOf(to.value)];
-    if (a && b) run(a, b, `${from.value} to ${to.value}`);
+    if (a && b) run(a, b);
   };
   const profile = textButton(
     texts.probe.profile,
-    both((a, b, title) => {
-      results.start(`Profile, pin ${title}`, { kind: "profile", from: a, to: b });
+    both((a, b) => {
+      results.start(texts.probe.profileOf(from.value, to.value), { kind: "profile", from: a, to: b });
     }),
   );
   const box = textButton(
     texts.probe.box,
-    both((a, b, title) => {
-      results.start(`Box, pin ${title}`, { kind: "box", corners: [a, b] });
+    both((a, b) => {
+      results.start(texts.probe.boxOf(from.value, to.value), { kind: "box", corners: [a, b] });
     }),
   );
   const series = textButton(texts.probe.overTime, () => {
     const at = worldOf(to.value);
-    if (at) results.start(`Over time, pin ${to.value}`, { kind: "series", at });
+    if (at) results.start(texts.probe.overTimeAt(to.value), { kind: "series", at });
   });
   const polygon = textButton(texts.probe.polygon, () => {
     const places = pins.map(({ place }) => place);
     const corners = places.flatMap(({ world }) => (world ? [world] : []));
     const axis = layerAxis(host.state().view, places);
-    results.start(`Polygon of ${corners.length} pins`, { kind: "polygon", corners, axis });
+    results.start(texts.probe.polygonOf(corners.length), { kind: "polygon", corners, axis });
   });
   const clip = textButton(texts.probe.statistics, () => {
-    const title = host.state().view.clip ? "Statistics of the clipping box" : "Statistics of the volume";
+    const title = host.state().view.clip ? texts.probe.statisticsOfBox : texts.probe.statisticsOfVolume;
     results.start(title, { kind: "clip" });
   });
   const between = el(
@@ -78,7 +78,7 @@ export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
     "div",
     { class: "probe-buttons" },
     textButton(texts.probe.copyCsv, () => {
-      host.copy(pinsCsv(pins), "Table");
+      host.copy(pinsCsv(pins), texts.probe.table);
     }),
     textButton(texts.probe.removeAll, () => {
       pins = [];
@@ -133,7 +133,7 @@ export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
           textButton(
             texts.probe.copyPython,
             () => {
-              host.copy(pinPython(host.url(), pin.place), "Python line");
+              host.copy(pinPython(host.url(), pin.place), texts.probe.pythonLine);
             },
             "text-button small",
           ),

@@ -1,5 +1,6 @@
 //! Plots of values along a line or over time, as SVG. The geometry is computed here and drawn by `plotElement`.
 
+import { texts } from "../../texts/texts.ts";
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import { svg } from "../dom.ts";
 import type { MeasuredValues, Profile, Series } from "./measured.ts";
@@ -29,7 +30,7 @@ export interface PlotGeometry {
 /** Values that pictures leave out, and those outside of the array, are gaps. */
 function line(values: MeasuredValues): { name: string; y: (number | null)[] } {
   const y = values.decoded.map((value, at) => (values.missing[at] === true ? null : value));
-  return { name: values.name ?? (values.channel === null ? "" : `channel ${values.channel}`), y };
+  return { name: values.name ?? (values.channel === null ? "" : texts.values.channel(values.channel)), y };
 }
 
 export function plotOf(measured: Profile | Series): PlotData {
@@ -37,7 +38,7 @@ export function plotOf(measured: Profile | Series): PlotData {
   if (measured.kind === "profile") {
     const x = measured.distance;
     const end = `${formatNumber(x.at(-1) ?? 0)} ${formatUnits(measured.worldUnits)}`.trim();
-    const title = `${measured.array} along a line of ${end}`;
+    const title = texts.measured.alongLine(measured.array, end);
     return { x, lines, xLabels: ["0", end], yUnits: measured.units, title };
   }
   const known = measured.coordinate.filter((value) => value !== null);
@@ -51,7 +52,7 @@ export function plotOf(measured: Profile | Series): PlotData {
       : formatNumber(coordinate);
   };
   const xLabels = [label(0), label(measured.time.length - 1)] as const;
-  const title = `${measured.array} from ${xLabels[0]} to ${xLabels[1]}`;
+  const title = texts.measured.overTime(measured.array, xLabels[0], xLabels[1]);
   return { x, lines, xLabels, yUnits: measured.units, title };
 }
 

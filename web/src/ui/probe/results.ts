@@ -70,10 +70,10 @@ function shown(host: ResultsHost, measured: ShownMeasured): HTMLElement[] {
     "div",
     { class: "probe-buttons" },
     textButton(texts.probe.copyCsv, () => {
-      host.copy(measuredCsv(measured), "Table");
+      host.copy(measuredCsv(measured), texts.probe.table);
     }),
     textButton(texts.probe.copyPython, () => {
-      host.copy(measuredPython(host.url(), measured), "Python line");
+      host.copy(measuredPython(host.url(), measured), texts.probe.pythonLine);
     }),
   );
   return [body, buttons];
@@ -82,16 +82,16 @@ function shown(host: ResultsHost, measured: ShownMeasured): HTMLElement[] {
 function statistics(region: Region): HTMLElement[] {
   const units = formatUnits(region.units);
   const number = (value: number | null) =>
-    value === null ? "none" : `${formatNumber(value)} ${units}`.trim();
+    value === null ? texts.measured.none : `${formatNumber(value)} ${units}`.trim();
   return region.channels.map((own) => {
-    const name = own.name ?? (own.channel === null ? "" : `channel ${own.channel}`);
+    const name = own.name ?? (own.channel === null ? "" : texts.values.channel(own.channel));
     const rows: [string, string][] = [
-      ["values", own.count.toLocaleString("en")],
-      ["missing", own.missing.toLocaleString("en")],
-      ["minimum", number(own.min)],
-      ["maximum", number(own.max)],
-      ["mean", number(own.mean)],
-      ["std. deviation", number(own.std)],
+      [texts.measured.values, own.count.toLocaleString("en")],
+      [texts.measured.missing, own.missing.toLocaleString("en")],
+      [texts.measured.minimum, number(own.min)],
+      [texts.measured.maximum, number(own.max)],
+      [texts.measured.mean, number(own.mean)],
+      [texts.measured.deviation, number(own.std)],
     ];
     return el(
       "dl",
@@ -106,10 +106,10 @@ function statistics(region: Region): HTMLElement[] {
 export function summary(measured: ShownMeasured): string {
   if (measured.kind !== "region") {
     const values = measured.channels[0]?.decoded.length ?? 0;
-    return `${values} values of ${measured.array}`;
+    return texts.measured.valuesOf(values, measured.array);
   }
   const [first] = measured.channels;
-  if (!first) return "no values";
-  const mean = first.mean === null ? "none" : formatNumber(first.mean);
-  return `${first.count} values of ${measured.array}, mean ${mean}, ${first.missing} missing`;
+  if (!first) return texts.measured.noValues;
+  const mean = first.mean === null ? texts.measured.none : formatNumber(first.mean);
+  return texts.measured.summary(first.count, measured.array, mean, first.missing);
 }

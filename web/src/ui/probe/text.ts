@@ -1,5 +1,6 @@
 //! Texts about values: lines of the readout, tables, and the Python line that gives the same numbers.
 
+import { texts } from "../../texts/texts.ts";
 import { formatNumber, formatPlace, formatUnits } from "../../dataset/labels.ts";
 import type { MeasuredValues, Profile, Region, Series, ShownMeasured } from "./measured.ts";
 import {
@@ -23,7 +24,7 @@ function withUnits(text: string, units: string): string {
 /** One element: its name if it is a label, its value with units, or why it has none. */
 export function elementText(element: PickedElement, units: string): string {
   const channel = element.channel === null ? "" : `${element.channel} `;
-  if (element.missing !== null) return `${channel}${element.missing} (stored ${element.stored})`;
+  if (element.missing !== null) return channel + texts.probe.missing(element.missing, element.stored);
   const value = withUnits(element.text, units);
   if (element.label !== null) return `${channel}${element.label} (${value})`;
   return `${channel}${value}`;
@@ -33,8 +34,11 @@ export function elementText(element: PickedElement, units: string): string {
 export function valueText(value: PickedValue): string {
   if (value.elements.length > 0) return value.elements.map((e) => elementText(e, value.units)).join(", ");
   if (value.drawn)
-    return `${withUnits(formatNumber(value.drawn.value), value.units)} (level ${value.drawn.level})`;
-  return "no value";
+    return texts.probe.valueOfLevel(
+      withUnits(formatNumber(value.drawn.value), value.units),
+      value.drawn.level,
+    );
+  return texts.values.none;
 }
 
 /** Position along an axis: its date, name or coordinate, and its index. */
@@ -50,15 +54,15 @@ export function hitText(place: PickedPlace): string {
   const number = (place.number ?? 0) + 1;
   switch (place.hit) {
     case "nothing":
-      return "Nothing here";
+      return texts.probe.nothingHere;
     case "surface":
-      return `Isosurface ${number}`;
+      return texts.probe.isosurface(number);
     case "slice":
-      return `Slice ${number}`;
+      return texts.probe.slice(number);
     case "extreme":
-      return "Extreme value";
+      return texts.probe.extreme;
     case "volume":
-      return "Volume";
+      return texts.probe.volume;
     case "image":
       return "";
   }
@@ -77,7 +81,9 @@ export function placeLines(place: PickedPlace): string[] {
         .join("   "),
     );
   const where = place.world
-    ? `at ${withUnits(place.world.map((along) => formatPlace(along)).join(", "), place.worldUnits)}`
+    ? texts.probe.place(
+        withUnits(place.world.map((along) => formatPlace(along)).join(", "), place.worldUnits),
+      )
     : "";
   const what = [hitText(place), where].filter((part) => part !== "").join(" ");
   if (what !== "") lines.push(what);
@@ -88,8 +94,9 @@ export function placeLines(place: PickedPlace): string[] {
 /** The sentence that a screen reader says about a pinned value. */
 export function spokenText({ id, place }: NumberedPlace): string {
   const { value } = place;
-  if (!value) return `Pin ${id}: ${hitText(place)}`;
-  return `Pin ${id}: ${value.array} ${valueText(value)} at ${value.axes.map(axisText).join(", ")}`;
+  if (!value) return texts.probe.pin(id, hitText(place));
+  const where = value.axes.map(axisText).join(", ");
+  return texts.probe.pinnedValue(id, `${value.array} ${valueText(value)}`, where);
 }
 
 /** A field of a table of comma-separated values (RFC 4180). */
@@ -286,7 +293,7 @@ function regionPython(url: string, region: Region): string {
       )
     );
   const { spans } = region;
-  if (!spans) return `${named(url, region.array)}# the region's elements are too many to list`;
+  if (!spans) return `${named(url, region.array)}# ${texts.measured.tooManyElements}`;
   const rows = spans.rows.map((row) => `(${row.join(", ")})`).join(", ");
   const cells = entries.map((entry, axis) =>
     axis === spans.axes[0] ? "i" : axis === spans.axes[1] ? "j:k" : entry,

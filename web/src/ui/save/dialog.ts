@@ -17,7 +17,7 @@ import { textForm } from "./text-form.ts";
 
 const TABS = ["picture", "film", "text"] as const;
 type Tab = (typeof TABS)[number];
-const LABELS: Readonly<Record<Tab, string>> = { picture: "Picture", film: "Film", text: "Link and code" };
+const LABELS: Readonly<Record<Tab, string>> = texts.save.tabs;
 /** Size of the picture of a command if that of the form cannot be read. */
 const DEFAULT_SIZE = { width: 1024, height: 800 } as const;
 
@@ -104,7 +104,7 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
     host.screenshot();
   });
   const actions = el("div", { class: "save-actions" }, asShown, start);
-  const close = iconButton("close", texts.save.close, "Esc", () => {
+  const close = iconButton("close", texts.save.close, texts.keyCaps.Escape, () => {
     dialog.close();
   });
   const dialog = el(
@@ -193,9 +193,7 @@ export function saveDialog(host: SaveHost, shown: () => readonly ShownPane[]): S
       },
       failed: (reason) => {
         ended();
-        const advice = isUnsupported(reason)
-          ? "This server is older and does not make files; save what is shown now."
-          : `Not saved: ${reason}`;
+        const advice = isUnsupported(reason) ? texts.save.olderServer : texts.save.notSaved(reason);
         setText(problem, advice);
         if (!dialog.open) host.tell("warning", advice);
       },

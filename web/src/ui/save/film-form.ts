@@ -27,26 +27,26 @@ export interface FilmForm {
 
 /** The form; `changed` is called after every change. */
 export function filmForm(changed: () => void): FilmForm {
-  const of = choice("Of", () => {
+  const of = choice(texts.save.subject, () => {
     show();
     changed();
   });
-  const first = numberInput("First time step", 0, 0, 1);
-  const last = numberInput("Last time step", 0, 0, 1);
+  const first = numberInput(texts.save.firstTimeStep, 0, 0, 1);
+  const last = numberInput(texts.save.lastTimeStep, 0, 0, 1);
   const steps = field(
-    "Time steps",
+    texts.save.timeSteps,
     el("span", { class: "save-size" }, first, el("span", {}, texts.save.to), last),
   );
-  const degrees = numberInput("Degrees", -3600, 3600, "any");
+  const degrees = numberInput(texts.save.degrees, -3600, 3600, "any");
   degrees.value = "360";
-  const turn = field("Degrees", degrees);
-  const pictures = numberInput("Number of pictures", 1, MAX_PICTURES, 1);
+  const turn = field(texts.save.degrees, degrees);
+  const pictures = numberInput(texts.save.numberOfPictures, 1, MAX_PICTURES, 1);
   pictures.value = String(MOTION_PICTURES);
-  const count = field("Pictures", pictures);
-  const rate = numberInput("Pictures per second", 1, 120, "any");
+  const count = field(texts.save.pictures, pictures);
+  const rate = numberInput(texts.save.picturesPerSecond, 1, 120, "any");
   rate.value = "25";
-  const size = choice("Size", changed);
-  const format = choice("Format", changed);
+  const size = choice(texts.save.size, changed);
+  const format = choice(texts.save.format, changed);
   format.setOptions([
     { value: "mp4", label: texts.save.mp4H264 },
     { value: "av1", label: texts.save.mp4Av1 },
@@ -71,7 +71,7 @@ export function filmForm(changed: () => void): FilmForm {
     steps,
     turn,
     count,
-    field("Pictures per second", rate),
+    field(texts.save.picturesPerSecond, rate),
     size.element,
     format.element,
     marks.element,

@@ -39,17 +39,17 @@ export interface PictureForm {
 export function pictureForm(changed: () => void): PictureForm {
   let panes: readonly ShownPane[] = [];
   let screen: Size = { width: 1, height: 1 };
-  const which = choice("Pictures", () => {
+  const which = choice(texts.save.pictures, () => {
     fillSizes();
     changed();
   });
-  const sizes = choice("Size", () => {
+  const sizes = choice(texts.save.size, () => {
     applySize();
     changed();
   });
   const [width, height] = [
-    numberInput("Width, pixels", 1, MAX_SIDE, 1),
-    numberInput("Height, pixels", 1, MAX_SIDE, 1),
+    numberInput(texts.save.width, 1, MAX_SIDE, 1),
+    numberInput(texts.save.height, 1, MAX_SIDE, 1),
   ];
   const typed = () => {
     sizes.select.value = "own";
@@ -57,7 +57,7 @@ export function pictureForm(changed: () => void): PictureForm {
   };
   width.addEventListener("input", typed);
   height.addEventListener("input", typed);
-  const background = choice("Background", changed);
+  const background = choice(texts.save.background, changed);
   background.setOptions(CHOICES.map(([value, label]) => ({ value, label })));
   let hasMarks = true;
   const marks = checkbox(texts.save.annotations, (isOn) => {
@@ -70,7 +70,7 @@ export function pictureForm(changed: () => void): PictureForm {
     { class: "save-form" },
     which.element,
     sizes.element,
-    field("Pixels", el("span", { class: "save-size" }, width, el("span", {}, "×"), height)),
+    field(texts.save.pixels, el("span", { class: "save-size" }, width, el("span", {}, "×"), height)),
     background.element,
     marks.element,
   );

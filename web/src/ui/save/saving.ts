@@ -1,5 +1,6 @@
 //! A picture or film that the node makes: its progress, and its bytes, which become a file.
 
+import { texts } from "../../texts/texts.ts";
 import type { Calls } from "../../app/calls.ts";
 import { isCount, isObject, textOr, type Json, type JsonObject } from "../../json.ts";
 
@@ -33,7 +34,7 @@ export function startSaving(
     if (isOver) return;
     isOver = true;
     if (reason !== null) receiver.failed(reason);
-    else if (result?.bytes !== bytes) receiver.failed("parts of the file are missing; try again");
+    else if (result?.bytes !== bytes) receiver.failed(texts.saving.partsMissing);
     else receiver.saved(new Blob(parts, { type }), textOr(result.text, ""));
   };
   const cancel = calls.call(name, parameters, {
@@ -41,9 +42,9 @@ export function startSaving(
       if (!isObject(item) || isOver) return;
       if (isObject(item.progress)) receiver.progress(...progressOf(item.progress));
       if (isObject(item.piece)) {
-        problem ??= item.piece.offset === bytes ? null : "parts of the file are missing; try again";
+        problem ??= item.piece.offset === bytes ? null : texts.saving.partsMissing;
         bytes += bulk.length;
-        if (bytes > MAX_FILE_BYTES) problem ??= "the file is too large for a browser";
+        if (bytes > MAX_FILE_BYTES) problem ??= texts.saving.tooLarge;
         if (problem === null) parts.push(new Blob([bulk]));
         else {
           end(problem);
@@ -67,18 +68,18 @@ export function progressOf(progress: JsonObject): [text: string, share: number |
   const done = countOr(progress.done);
   const total = countOr(progress.total);
   const share = total > 0 ? Math.min(1, done / total) : null;
-  const percent = share === null ? "" : ` ${Math.floor(share * 100)} %`;
+  const percent = share === null ? null : Math.floor(share * 100);
   switch (progress.what) {
     case "waiting":
-      return ["Waiting for another picture or film", null];
+      return [texts.saving.waiting, null];
     case "blocks":
-      return [`Reading the data:${percent}`, share];
+      return [texts.saving.reading(percent), share];
     case "rows":
-      return [`Drawing:${percent}`, share];
+      return [texts.saving.drawing(percent), share];
     case "pictures":
-      return [`Drawing picture ${Math.min(done + 1, total)} of ${total}`, share];
+      return [texts.saving.drawingPicture(Math.min(done + 1, total), total), share];
     default:
-      return [`Working:${percent}`, share];
+      return [texts.saving.working(percent), share];
   }
 }
 

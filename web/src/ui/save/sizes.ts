@@ -27,10 +27,10 @@ export function pictureSizes(screen: Size): readonly SizeChoice[] {
   const times = (factor: number): Size => scaled(screen, factor);
   const largest = scaled(screen, MAX_SIDE / Math.max(screen.width, screen.height, 1));
   const choices: readonly (readonly [id: string, label: string, size: Size])[] = [
-    ["1", "As on the screen", times(1)],
-    ["2", "Twice as large", times(2)],
-    ["4", "Four times as large", times(4)],
-    ["most", "As large as possible", largest],
+    ["1", texts.save.sizes.screen, times(1)],
+    ["2", texts.save.sizes.twice, times(2)],
+    ["4", texts.save.sizes.fourTimes, times(4)],
+    ["most", texts.save.sizes.largest, largest],
   ];
   return choices
     .filter(([id, , size]) => id === "most" || Math.max(size.width, size.height) < MAX_SIDE)

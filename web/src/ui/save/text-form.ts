@@ -17,9 +17,9 @@ export interface ViewTexts {
 }
 
 const ROWS: readonly (readonly [name: keyof ViewTexts, label: string])[] = [
-  ["link", "Link to this view"],
-  ["command", "Command that draws the picture"],
-  ["python", "Python that draws the picture"],
+  ["link", texts.save.linkToThisView],
+  ["command", texts.save.command],
+  ["python", texts.save.python],
 ];
 
 /** The texts, each with a button that copies it; `tell` shows a message. */

@@ -5,6 +5,7 @@ import type { Actions, Component, State } from "../../app/state.ts";
 import type { ArrayInfo, Axis, Dataset } from "../../dataset/dataset.ts";
 import { freeAxes } from "../../dataset/dataset.ts";
 import { calendarOf, formatUnits, positionLabel } from "../../dataset/labels.ts";
+import { hintOf } from "../../keys/table.ts";
 import type { View } from "../../view/schema.ts";
 import { el, iconButton, setIcon, setText, textButton } from "../dom.ts";
 import { jumpField } from "./jump.ts";
@@ -59,20 +60,20 @@ function row(actions: Actions, dataset: Dataset, array: ArrayInfo, axis: Axis, s
     });
     one.classList.add("axis-step");
     one.setAttribute("aria-label", name);
-    one.title = key === "" ? name : `${name} (${key})`;
+    one.title = key === "" ? name : texts.time.withKey(name, key);
     return one;
   };
   const steps = el(
     "span",
     { class: "axis-steps" },
-    button("‹", `Previous ${axis.name}`, -1, isTime ? "," : ""),
-    button("›", `Next ${axis.name}`, 1, isTime ? "." : ""),
+    button("‹", texts.time.previousOn(axis.name), -1, isTime ? "," : ""),
+    button("›", texts.time.nextOn(axis.name), 1, isTime ? "." : ""),
   );
   const jump = jumpField(axis, size, calendar, array.channels, (to) => {
     show(to, false);
   });
   const place = el("span", { class: "axis-place" });
-  const play = isTime ? iconButton("play", texts.time.play, "Space", actions.togglePlay) : null;
+  const play = isTime ? iconButton("play", texts.time.play, hintOf("play"), actions.togglePlay) : null;
   play?.classList.add("play");
   const units = isTime || axis.units === "" ? "" : ` (${formatUnits(axis.units)})`;
   const name = el("span", { class: "axis-name", title: `${axis.name}${units}` }, axis.name);
@@ -105,9 +106,9 @@ function row(actions: Actions, dataset: Dataset, array: ArrayInfo, axis: Axis, s
       complete.style.background = completeBackground(state.completeSteps, size);
     }
     if (play) {
-      const does = state.isPlaying ? "Pause" : "Play";
+      const does = state.isPlaying ? texts.time.pause : texts.time.play;
       play.setAttribute("aria-label", does);
-      play.title = texts.time.playHint(does);
+      play.title = texts.time.withKey(does, hintOf("play"));
       setIcon(play, state.isPlaying ? "pause" : "play");
     }
   };

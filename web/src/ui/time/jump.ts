@@ -84,9 +84,8 @@ export function jumpField(
 }
 
 function jumpTitle({ name, coordinates, units }: Axis): string {
-  if (coordinates.kind === "index") return `Type the number of a step on ${name}, such as #3`;
-  const kind = / since /.test(units) ? "a date" : units === "" ? "a value" : `a value in ${units}`;
-  return `Type ${kind} to go there, or the number of a step such as #3`;
+  if (coordinates.kind === "index") return texts.time.typeStep(name);
+  return / since /.test(units) ? texts.time.typeDate : texts.time.typeValue(units);
 }
 
 /** Returns the index that a text means. */
@@ -103,13 +102,13 @@ export function typedIndex(
     /^#\s*(\d{1,9})$/.exec(typed)?.[1] ?? (hasCoordinates ? undefined : /^\d{1,9}$/.exec(typed)?.[0]);
   if (number !== undefined) {
     const index = Number(number) - 1;
-    return index >= 0 && index < size ? { place: index } : { problem: `Enter a step from #1 to #${size}` };
+    return index >= 0 && index < size ? { place: index } : { problem: texts.typed.notAStep(size) };
   }
   const plain = (name: string) => name.trim().toLowerCase();
   const own = plain(typed.replace(new RegExp(`^${escaped(axis.name)}\\s+`, "i"), ""));
   const channel = channels.findIndex((name) => plain(name) === own);
   if (axis.kind === "channel" && channel >= 0) return { place: channel };
-  if (!hasCoordinates) return { problem: `Axis ${axis.name} has no coordinates; enter a step such as #3` };
+  if (!hasCoordinates) return { problem: texts.typed.onlySteps(axis.name) };
   return nearestIndex(typed, axis, size, calendar);
 }
 

@@ -5,7 +5,7 @@ import type { Actions, State } from "../../app/state.ts";
 import { RATES, REPEATS, type Repeat } from "../../session/playback.ts";
 import { el, setOptions } from "../dom.ts";
 
-const LABELS: Readonly<Record<Repeat, string>> = { loop: "Loop", once: "Once", bounce: "Back and forth" };
+const LABELS: Readonly<Record<Repeat, string>> = texts.time.repeats;
 
 export function playbackControls(actions: Actions): {
   readonly element: HTMLElement;

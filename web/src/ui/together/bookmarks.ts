@@ -25,7 +25,7 @@ export function bookmarkList(actions: TogetherActions): Component {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const given = name.value.trim();
-    actions.addBookmark(given === "" ? `View ${count + 1}` : given);
+    actions.addBookmark(given === "" ? texts.together.nameOfNewBookmark(count + 1) : given);
     name.value = "";
   });
   const list = el("ol", { class: "bookmarks" });

@@ -12,7 +12,7 @@ export function noteList(actions: TogetherActions): Component {
   const pin = textButton(texts.together.pinToAPlace, actions.togglePinning, "button");
   pin.title = texts.together.pinHint;
   const whole = textButton(texts.together.noteOnThisView, actions.draftNote, "button");
-  const draft = textForm("Text of the note", "Pin", actions.saveDraft, actions.cancelDraft);
+  const draft = textForm(texts.together.noteText, texts.together.pin, actions.saveDraft, actions.cancelDraft);
   const list = el("ol", { class: "notes" });
   const rows = keyedList<PinnedNote, State>(list, (note) => note.id, row(actions));
   const json = textButton(texts.together.saveAsJson, () => {
@@ -52,12 +52,10 @@ export function noteList(actions: TogetherActions): Component {
 
 function hintFor(state: State): string {
   const { content, draftPlace, isPinning } = state.together;
-  if (isPinning) return "Click the place in the picture.";
-  if (draftPlace) return `At ${draftPlace.map((x) => Number(x.toPrecision(4))).join(", ")}`;
-  if (draftPlace === null) return "On the whole view.";
-  return content.notes.length === 0
-    ? "Notes stay with the place, time and view in which they are pinned."
-    : "";
+  if (isPinning) return texts.together.clickThePlace;
+  if (draftPlace) return texts.together.notePlace(draftPlace.map((x) => Number(x.toPrecision(4))).join(", "));
+  if (draftPlace === null) return texts.together.onTheWholeView;
+  return content.notes.length === 0 ? texts.together.notesStay : "";
 }
 
 function row(actions: TogetherActions) {
@@ -69,8 +67,8 @@ function row(actions: TogetherActions) {
     });
     const facts = el("span", { class: "person-facts" });
     const form = textForm(
-      "Text of the note",
-      "Save",
+      texts.together.noteText,
+      texts.together.save,
       (text) => {
         actions.edit({ op: "edit_note", id: note.id, text });
         form.element.hidden = true;
@@ -105,7 +103,9 @@ function row(actions: TogetherActions) {
 }
 
 function timeOf(note: PinnedNote): string {
-  return typeof note.view.time === "number" && note.view.time > 0 ? `time ${note.view.time}` : "";
+  return typeof note.view.time === "number" && note.view.time > 0
+    ? texts.together.timeOf(note.view.time)
+    : "";
 }
 
 /** A text area with buttons to save and to cancel. Ctrl+Enter saves, Escape cancels. */

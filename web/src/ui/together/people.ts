@@ -8,11 +8,7 @@ import { el, setText, textButton } from "../dom.ts";
 import { avatar } from "./avatars.ts";
 import { keyedList } from "./list.ts";
 
-const ROLES = [
-  ["own", "Owner"],
-  ["steer", "Steers"],
-  ["watch", "Watches"],
-] as const;
+const ROLES = ["own", "steer", "watch"] as const;
 
 /** Time within which a button that removes somebody is to be pressed again. */
 const CONFIRM_MILLIS = 4000;
@@ -86,7 +82,11 @@ function row(actions: TogetherActions) {
     const hand = textButton(texts.together.handOver, () => {
       actions.present(person.id);
     });
-    const role = el("select", {}, ...ROLES.map(([value, label]) => el("option", { value }, label)));
+    const role = el(
+      "select",
+      {},
+      ...ROLES.map((value) => el("option", { value }, texts.together.roles[value])),
+    );
     role.addEventListener("change", () => {
       actions.setRole(person.id, role.value);
     });
@@ -116,7 +116,8 @@ function row(actions: TogetherActions) {
       element.classList.toggle("away", next.isAway);
       follow.hidden = isYou || presenter?.id === state.you;
       setText(follow, isFollowed ? texts.together.stop : texts.together.follow);
-      follow.setAttribute("aria-label", `${isFollowed ? "Stop following" : "Follow"} ${next.name}`);
+      const follows = isFollowed ? texts.together.stopFollowing : texts.together.followWhom;
+      follow.setAttribute("aria-label", follows(next.name));
       hand.hidden = isYou || presenter?.id !== state.you || next.role === "watch" || next.isAway;
       hand.setAttribute("aria-label", texts.together.handOverTo(next.name));
       role.hidden = state.role !== "own";
@@ -142,8 +143,8 @@ function removeButton(run: () => void) {
   element.title = texts.people.removeHint;
   const show = () => {
     setText(element, timer === undefined ? texts.people.remove : texts.people.really);
-    const action = timer === undefined ? "Remove" : "Press again to remove";
-    element.setAttribute("aria-label", texts.people.removeLabel(action, name));
+    const label = timer === undefined ? texts.people.removeWhom : texts.people.removeAgain;
+    element.setAttribute("aria-label", label(name));
   };
   const reset = () => {
     timer = undefined;
@@ -158,13 +159,15 @@ function removeButton(run: () => void) {
 }
 
 function factsOf(person: Participant, state: State): string {
+  const words = texts.personFacts;
   const leader = state.participants.find((other) => other.id === person.follows);
-  const role = ROLES.find(([value]) => value === person.role)?.[1] ?? "";
+  const role = ROLES.find((value) => value === person.role);
+  const followed = leader?.id === state.you ? words.followsYou : words.follows(leader?.name ?? "");
   const facts = [
-    person.isAway ? "away" : "",
-    person.presents ? "presents" : "",
-    leader && !person.presents ? `follows ${leader.id === state.you ? "you" : leader.name}` : "",
-    state.role === "own" ? "" : role.toLowerCase(),
+    person.isAway ? words.away : "",
+    person.presents ? words.presents : "",
+    leader && !person.presents ? followed : "",
+    state.role === "own" || !role ? "" : words.roles[role],
   ];
   return facts.filter((fact) => fact !== "").join(", ");
 }

@@ -1,6 +1,7 @@
 //! Buttons of the toolbar, bar and keys: people, undo and redo; whom one follows; the question for a name.
 
 import { texts } from "../../texts/texts.ts";
+import { hintOf } from "../../keys/table.ts";
 import type { Actions, Component, State } from "../../app/state.ts";
 import type { TogetherActions } from "../../app/together.ts";
 import { el, iconButton, setText, textButton } from "../dom.ts";
@@ -11,8 +12,8 @@ export interface ToolButtons {
 }
 
 export function togetherButtons({ together }: Actions): ToolButtons {
-  const undo = iconButton("undo", texts.together.undo, "Ctrl+Z", together.undo);
-  const redo = iconButton("redo", texts.together.redo, "Ctrl+Shift+Z", together.redo);
+  const undo = iconButton("undo", texts.together.undo, hintOf("undo"), together.undo);
+  const redo = iconButton("redo", texts.together.redo, hintOf("redo"), together.redo);
   const people = iconButton("people", texts.together.people, "T", together.togglePanel);
   people.setAttribute("aria-controls", "together");
   const count = el("span", { class: "count" });
@@ -49,12 +50,9 @@ export function followBar(actions: TogetherActions): Component {
     element.hidden = state.connection.kind !== "open" || (!leader && !isPresenting);
     if (element.hidden) return;
     element.style.setProperty("--person", (isPresenting ? own : leader)?.color ?? "");
-    setText(
-      text,
-      isPresenting
-        ? texts.together.presentingTo(followers)
-        : `${leader?.presents === true ? "Presented by" : "Following"} ${leader?.name ?? ""}`,
-    );
+    const { following, presentedBy, presentingTo } = texts.together;
+    const whose = leader?.presents === true ? presentedBy : following;
+    setText(text, isPresenting ? presentingTo(followers) : whose(leader?.name ?? ""));
     setText(stop, isPresenting ? texts.together.end : texts.together.stop);
   };
   element.hidden = true;

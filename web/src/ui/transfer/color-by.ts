@@ -82,5 +82,5 @@ function sourceOf(array: ArrayInfo, by: ColorBy, view: View): string {
     const channel = kind === "channel" ? array.channels[index] : undefined;
     return kind === "time" ? [] : [`${name} ${channel ?? index}`];
   });
-  return [`Values of ${withUnits(array.name, array.units)}`, ...places].join(", ");
+  return [texts.transferPanel.valuesOf(withUnits(array.name, array.units)), ...places].join(", ");
 }

@@ -165,11 +165,10 @@ function readoutOf(transfer: Transfer, selected: number, state: State): string {
 /** Describes the source of the histogram, which may be a coarse level. */
 function sourceOf(state: State): string {
   const { stats, array } = state;
-  if (array?.meaning === "colors") return "Opacity from 0 (dark, or transparent in the file) to 255.";
-  if (!stats) return "No histogram yet.";
-  if (stats !== statsShown(state)) return "Histogram of the previous step, channel or box.";
+  if (array?.meaning === "colors") return texts.histogram.ofColors;
+  if (!stats) return texts.histogram.none;
+  if (stats !== statsShown(state)) return texts.histogram.previous;
   const origin = array?.levels[stats.level]?.origin ?? "stored";
-  const level = stats.level === 0 ? "all values" : `level ${stats.level} (${origin})`;
-  const box = isClipped(state) ? ", in the clip box" : "";
-  return `Histogram of ${level} of this step and channel${box}. Double-click adds a point.`;
+  const level = stats.level === 0 ? texts.histogram.allValues : texts.histogram.level(stats.level, origin);
+  return texts.histogram.of(level, isClipped(state));
 }

@@ -26,7 +26,7 @@ export function transferFiles(actions: Actions): Component {
     input.value = "";
     if (!file) return;
     if (file.size > MAX_FILE_BYTES) {
-      say("The file is too large for a transfer function");
+      say(texts.transferFile.tooLarge);
       return;
     }
     file.text().then(
@@ -39,7 +39,7 @@ export function transferFiles(actions: Actions): Component {
         }
       },
       () => {
-        say("The file cannot be read");
+        say(texts.transferFile.unreadable);
       },
     );
   });

@@ -226,7 +226,7 @@ export class Plot {
       const point = this.#points.children[i];
       const [value, alpha] = input.transfer.opacity[i] ?? [0, 0];
       if (!point) return;
-      const text = `value ${formatNumber(value)}, opacity ${formatNumber(alpha)}`;
+      const text = texts.transferPanel.pointText(formatNumber(value), formatNumber(alpha));
       setAttributes(point, {
         transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`,
         "data-index": i,
@@ -278,7 +278,7 @@ export class Plot {
   }
 
   #handle(end: "low" | "high"): SVGGElement {
-    const label = end === "low" ? "Low end of the colors" : "High end of the colors";
+    const label = end === "low" ? texts.transferPanel.lowEnd : texts.transferPanel.highEnd;
     const handle = svg(
       "g",
       { tabindex: 0, role: "slider", class: "tf-handle", "aria-label": label },

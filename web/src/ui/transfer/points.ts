@@ -44,9 +44,9 @@ export function pointTable(actions: Actions, select: (index: number) => void): P
     });
   };
   const newRow = (index: number): HTMLElement => {
-    const name = `point ${index + 1}`;
-    const value = field(`Value of ${name}`);
-    const alpha = field(`Opacity of ${name}, percent`);
+    const name = texts.transferPanel.point(index + 1);
+    const value = field(texts.transferPanel.valueOf(name));
+    const alpha = field(texts.transferPanel.opacityPercentOf(name));
     const commit = (part: "value" | "alpha") => () => {
       const point = shown?.opacity[index];
       const number = Number((part === "value" ? value : alpha).value);

@@ -1,5 +1,6 @@
 //! Number inputs for the ends of a color range, with a button that sets them.
 
+import { texts } from "../../texts/texts.ts";
 import { formatPlace } from "../../dataset/labels.ts";
 import { el } from "../dom.ts";
 
@@ -9,8 +10,8 @@ export interface RangeInputs {
 }
 
 export function rangeInputs(set: (low: number, high: number) => void, choose: HTMLElement): RangeInputs {
-  const low = field("Lowest value of the colors");
-  const high = field("Highest value of the colors");
+  const low = field(texts.transferPanel.lowestValue);
+  const high = field(texts.transferPanel.highestValue);
   let shown: readonly [number, number] = [0, 1];
   const commit = () => {
     const [from, to] = [typedEnd(low.value, shown[0]), typedEnd(high.value, shown[1])];

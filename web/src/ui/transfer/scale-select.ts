@@ -7,11 +7,7 @@ import { rescaled } from "../../transfer/value-scale.ts";
 import { VALUE_SCALES, type ValueScale } from "../../view/schema.ts";
 import { el, setOptions, setText } from "../dom.ts";
 
-const LABELS: Readonly<Record<ValueScale, string>> = {
-  linear: "Linear",
-  log: "Logarithmic",
-  symlog: "Symmetric logarithmic",
-};
+const LABELS: Readonly<Record<ValueScale, string>> = texts.transferPanel.scales;
 
 export function scaleSelect(actions: Actions): Component {
   let state: State | null = null;

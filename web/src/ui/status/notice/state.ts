@@ -3,6 +3,7 @@
 import { statsShown, type State } from "../../../app/state.ts";
 import { isDrawable, spaceShape } from "../../../dataset/dataset.ts";
 import { formatNumber } from "../../../dataset/labels.ts";
+import { hintOf } from "../../../keys/table.ts";
 import { texts } from "../../../texts/texts.ts";
 import { isAnythingVisible } from "../../../transfer/edit.ts";
 import { SPACE_AXES, type Slice } from "../../../view/schema.ts";
@@ -86,7 +87,9 @@ function empty(state: State): Notice | null {
       return hint(words.sliceOutside, "volume");
   }
   if (isAtRest && fidelity.blocksTotal === 0) {
-    return view.clip ? hint(words.clip, "clip") : hint(words.outside, "camera");
+    if (view.clip) return hint(words.clip, "clip");
+    const { title, text } = words.outside;
+    return hint({ title, text: text(hintOf("resetCamera")) }, "camera");
   }
   const shown = statsShown(state)?.stats ?? null;
   if (shown && shown.count === 0 && shown.missing > 0) {
