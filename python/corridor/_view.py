@@ -45,6 +45,12 @@ class ViewOptions(TypedDict, total=False):
     of continuous values, off for images, maps and labels. Isosurfaces are always lit."""
     lighting: float | None
     """Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat colors) to 1."""
+    occlusion: float | None
+    """Ambient occlusion of the volume with `shading`: the share of the light that places lose which opaque
+    surroundings enclose, from 0 to 1 [default: 0.7]."""
+    depth_cue: float | None
+    """Depth cue of isosurfaces, and of the volume with `shading`: the share of the light that the farthest
+    places lose, from 0 to 1 [default: 0.3]."""
     grids: bool | None
     """Draw the grids of an adaptive mesh as lines, in one color for each level."""
     stereo: bool | float | None
@@ -85,6 +91,10 @@ KEYWORDS = """
       for volumes of continuous values, off for images, maps and labels. Isosurfaces are always lit.
     - ``lighting``: Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat
       colors) to 1.
+    - ``occlusion``: Ambient occlusion of the volume with `shading`: the share of the light that places lose
+      which opaque surroundings enclose, from 0 to 1 [default: 0.7].
+    - ``depth_cue``: Depth cue of isosurfaces, and of the volume with `shading`: the share of the light that
+      the farthest places lose, from 0 to 1 [default: 0.3].
     - ``grids``: Draw the grids of an adaptive mesh as lines, in one color for each level.
     - ``stereo``: Stereo pair, side by side in one picture, the left eye's on the left: the distance of the
       eyes divided by their distance to the point that the camera looks at; None: one picture. For perspective

@@ -12,7 +12,8 @@ use common::{Synthetic, covered, cubic, difference, draw, points, voxel_box};
 use corridor_compose::{Balance, Communicator, Composed, KdTree, Method, draw as draw_together};
 use glam::DVec3;
 use render::{
-    Camera, Cancel, Demand, Fidelity, Image, ImageSize, Isosurface, Quality, Rect, Scene, Slice, demand,
+    Camera, Cancel, Demand, Fidelity, Image, ImageSize, Isosurface, LightShares, Quality, Rect, Scene, Slice,
+    demand,
 };
 use rig::together;
 use view::{Mode, SpaceAxis};
@@ -115,6 +116,20 @@ fn volumes() {
                     agrees(&format!("{dtype}, {map:?}, {camera:?}, lit {is_lit}"), &synthetic, &scene, 1.0);
                 }
             }
+        }
+    }
+}
+
+/// The surroundings that dim a place may lie in the shares of other ranks.
+#[test]
+fn ambient_occlusion_and_the_depth_cue() {
+    for map in [Affine::IDENTITY, SKEWED] {
+        let synthetic = Synthetic { map, ..Synthetic::new([48; 3], [16; 3], ripples) };
+        for camera in &cameras(&synthetic.scene())[..2] {
+            let light = LightShares::new(1.0, 0.9, 0.5);
+            let mut scene = Scene { camera: *camera, is_lit: true, light, ..scene_of(&synthetic) };
+            scene.transfer.opacity = points(&[(80.0, 0.0), (120.0, 0.6), (255.0, 0.9)]);
+            agrees(&format!("{map:?}, {camera:?}"), &synthetic, &scene, 1.0);
         }
     }
 }

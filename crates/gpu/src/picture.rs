@@ -69,7 +69,15 @@ pub(crate) struct PictureHead {
     light: [f32; 3],
     spare: f32,
     soft: [f32; 2],
-    spares: [f32; 2],
+    cue: [f32; 2],
+    occlusion_scale: [f32; 3],
+    occlusion_strength: f32,
+    occlusion_shift: [f32; 3],
+    lookup_steps: f32,
+    occlusion_cells: [u32; 3],
+    occlusion_at: u32,
+    cue_strength: f32,
+    spares: [f32; 3],
     surfaces: [SurfaceEntry; MAX_SURFACES],
     slices: [SliceEntry; MAX_SLICES],
 }
@@ -190,6 +198,7 @@ impl GpuPicture {
         let mut head = head(prepared, [eye_world, eye - anchor, anchor]);
         head.missing_at = words.missing_at;
         head.palette_at = words.palette_at;
+        head.occlusion_at = words.put_occlusion();
         head.place_mask = u32::try_from(places.len() - 1).expect("a bounded number of blocks");
         head.level_count = u32::try_from(levels.len()).expect("at most 64 levels");
         Ok(Self { head, levels, blocks, places, words: words.words, distances })
@@ -250,6 +259,10 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Picture
         prepared.clip.map(|c| [c.min, c.max].map(|p| (DVec3::from(p) - eye_world).as_vec3().to_array()));
     let [xx, yy, zz, xy, xz, yz] = prepared.light.squares;
     let light = prepared.light.shares;
+    let dimming = &prepared.dimming;
+    let grid = dimming.occlusion.as_deref();
+    // Parallel rays begin this number of steps behind the camera's own.
+    let moved = (eye_world - lens.eye).dot(lens.forward) / prepared.step_world;
     let labels = prepared.table_count() * render::device::TABLE_WORDS;
     let half = if lens.is_perspective { lens.half.map(|h| h as f32) } else { [0.0; 2] };
     PictureHead {
@@ -298,7 +311,18 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Picture
         light: [light.ambient, light.diffuse, light.specular],
         spare: 0.0,
         soft: prepared.light.soft,
-        spares: [0.0; 2],
+        cue: dimming
+            .cue
+            .map_or([0.0; 2], |cue| [(cue.start + moved * cue.per_step) as f32, cue.per_step as f32]),
+        occlusion_scale: grid.map_or([0.0; 3], |grid| grid.scale.as_vec3().to_array()),
+        occlusion_strength: grid.map_or(0.0, |_| dimming.strength),
+        occlusion_shift: grid
+            .map_or([0.0; 3], |grid| (anchor * grid.scale + grid.shift).as_vec3().to_array()),
+        lookup_steps: dimming.lookup_steps as f32,
+        occlusion_cells: grid.map_or([1; 3], |grid| grid.cells.map(|n| n as u32)),
+        occlusion_at: 0,
+        cue_strength: dimming.cue.map_or(0.0, |cue| cue.strength),
+        spares: [0.0; 3],
         surfaces: entries(&prepared.surfaces, |surface: &PreparedSurface| SurfaceEntry {
             color: surface.color,
             place: surface.place,
@@ -345,6 +369,15 @@ impl<'a> TableWords<'a> {
             own.put_isovalues(|surface| surface.least);
         }
         own
+    }
+
+    /// Appends the cells of the occlusion; returns the index of the first one.
+    fn put_occlusion(&mut self) -> u32 {
+        let first = self.missing_at + self.words.len() as u32;
+        if let Some(grid) = &self.prepared.dimming.occlusion {
+            self.words.extend(grid.occlusion.iter().map(|occlusion| occlusion.to_bits()));
+        }
+        first
     }
 
     fn put_isovalues(&mut self, tell: impl Fn(&PreparedSurface) -> f32) -> u32 {

@@ -29,10 +29,11 @@ pub(crate) struct Variant {
     pub(crate) atlases: usize,
 }
 
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 13] = [
     include_str!("shader/state.wgsl"),
     include_str!("shader/voxels.wgsl"),
     include_str!("shader/light.wgsl"),
+    include_str!("shader/dimming.wgsl"),
     include_str!("shader/regions.wgsl"),
     include_str!("shader/march.wgsl"),
     include_str!("shader/extreme.wgsl"),

@@ -7,8 +7,8 @@ mod common;
 use array::Affine;
 use common::{Synthetic, covered, cubic, draw, points, pool_of};
 use corridor_render::{
-    BlockPool, Bounds, Camera, Cancel, Image, ImageSize, Isosurface, ROW_UNIT, SampleTally, Scene, Slice,
-    TransferFunction, WireBox, cast_rows, stereo,
+    BlockPool, Bounds, Camera, Cancel, Image, ImageSize, Isosurface, LightShares, ROW_UNIT, SampleTally,
+    Scene, Slice, TransferFunction, WireBox, cast_rows, stereo,
 };
 use glam::DVec3;
 use view::{Mode, SpaceAxis};
@@ -48,7 +48,11 @@ fn scenes(synthetic: &Synthetic) -> Vec<(&'static str, Scene)> {
     let near = usual.camera.zoom(3.0);
     vec![
         ("usual", usual.clone()),
-        ("lit", Scene { is_lit: true, transfer: hollow, ..usual.clone() }),
+        ("lit", Scene { is_lit: true, transfer: hollow.clone(), ..usual.clone() }),
+        (
+            "dimmed",
+            Scene { is_lit: true, light: LightShares::new(1.0, 0.9, 0.5), transfer: hollow, ..usual.clone() },
+        ),
         ("parallel", Scene { camera: usual.camera.orthographic(), ..usual.clone() }),
         ("surfaces", Scene { surfaces: vec![surface], mode: Mode::Surfaces, ..usual.clone() }),
         ("slices", Scene { slices: vec![slice], mode: Mode::Surfaces, ..usual.clone() }),

@@ -79,6 +79,13 @@ pub struct View {
     /// Strength of the light on surfaces, and on the volume with `shading`: from 0, flat colors, to 1.
     #[serde(default = "full_strength")]
     pub lighting: f64,
+    /// Ambient occlusion of the volume with `shading`: share of the light that places lose which opaque surroundings enclose,
+    /// from 0 to 1.
+    #[serde(default = "default_occlusion")]
+    pub occlusion: f64,
+    /// Depth cue of isosurfaces, and of the volume with `shading`: share of the light that the farthest places lose, from 0 to 1.
+    #[serde(default = "default_depth_cue")]
+    pub depth_cue: f64,
     /// Grids of an adaptive mesh as lines.
     #[serde(default)]
     pub grids: bool,
@@ -111,6 +118,14 @@ fn full_strength() -> f64 {
     1.0
 }
 
+fn default_occlusion() -> f64 {
+    0.7
+}
+
+fn default_depth_cue() -> f64 {
+    0.4
+}
+
 fn default_background() -> [u8; 3] {
     DEFAULT_BACKGROUND
 }
@@ -132,6 +147,8 @@ impl Default for View {
             mode: Mode::default(),
             shading: None,
             lighting: full_strength(),
+            occlusion: default_occlusion(),
+            depth_cue: default_depth_cue(),
             grids: false,
             stereo: None,
             clip: None,
@@ -473,7 +490,7 @@ pub(crate) mod tests {
             "color_by": {"array": "temperature", "at": {"channel": 1}, "range": [270.0, 300.0], "map": "magma"},
             "surfaces": [{"value": 0.5, "color": [230, 190, 150], "opacity": 0.75}],
             "slices": [{"axis": "z", "at": 12.5}],
-            "layers": [{"array": "mask", "visible": true, "opacity": 0.5, "labels": "filled"}], "mode": "composite", "shading": true, "lighting": 0.5,
+            "layers": [{"array": "mask", "visible": true, "opacity": 0.5, "labels": "filled"}], "mode": "composite", "shading": true, "lighting": 0.5, "occlusion": 0.6, "depth_cue": 0.2,
             "grids": true, "stereo": 0.04, "clip": null, "background": [0, 0, 0],
             "layout": "planes", "grid": {"rows": 2, "columns": 1, "tied": true, "cells": [{"time": 4}]}})
     }
@@ -549,6 +566,8 @@ pub(crate) mod tests {
             ("/mode", json!("sideways"), "JSON"),
             ("/lighting", json!(1.5), "a number from 0 to 1 for `lighting`"),
             ("/lighting", json!("bright"), "JSON"),
+            ("/occlusion", json!(-0.1), "a number from 0 to 1 for `occlusion`"),
+            ("/depth_cue", json!(2), "a number from 0 to 1 for `depth_cue`"),
             ("/stereo", json!(0.0), "above 0"),
             ("/stereo", json!(0.75), "up to 0.5"),
             ("/camera/projection", json!({"orthographic": {"height_world": 2.0}}), "perspective camera"),

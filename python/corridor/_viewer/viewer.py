@@ -11,7 +11,7 @@ from .server import Server
 
 _View = dict[str, Any]
 # Fields that are kept when another array is shown: camera, colors and surfaces rarely suit another one.
-_KEPT = ("v", "time", "background", "shading", "lighting")
+_KEPT = ("v", "time", "background", "shading", "lighting", "occlusion", "depth_cue")
 
 
 class Viewer:

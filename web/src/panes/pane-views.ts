@@ -33,8 +33,8 @@ export function panesOf(view: Pick<View, "grid">, layout: ShownLayout): readonly
 
 /** Fields that all pictures of a page have in common, whichever array they show. */
 function common(view: View): ViewPatch {
-  const { array, time, at, level, shading, lighting, background } = view;
-  return { array, time, at, level, shading, lighting, background, stereo: null };
+  const { array, time, at, level, shading, lighting, occlusion, depth_cue, background } = view;
+  return { array, time, at, level, shading, lighting, occlusion, depth_cue, background, stereo: null };
 }
 
 /** Returns the view of a plane: its slice alone, seen by its own camera. */

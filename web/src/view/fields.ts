@@ -231,6 +231,16 @@ export interface ViewFields {
   readonly shading: boolean | null;
   /** Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat colors) to 1. */
   readonly lighting: number;
+  /**
+   * Ambient occlusion of the volume with `shading`: the share of the light that places lose which opaque
+   * surroundings enclose, from 0 to 1 [default: 0.7].
+   */
+  readonly occlusion: number;
+  /**
+   * Depth cue of isosurfaces, and of the volume with `shading`: the share of the light that the farthest
+   * places lose, from 0 to 1 [default: 0.3].
+   */
+  readonly depth_cue: number;
   /** Draw the grids of an adaptive mesh as lines, in one color for each level. */
   readonly grids: boolean;
   /**
@@ -325,6 +335,8 @@ export const DEFAULTS: ViewFields = {
   mode: "composite",
   shading: null,
   lighting: 1.0,
+  occlusion: 0.7,
+  depth_cue: 0.3,
   grids: false,
   stereo: null,
   clip: null,
@@ -346,6 +358,8 @@ export const SIMPLE_FIELDS = {
   mode: { kind: "choice", names: MODES, isNullable: false },
   shading: { kind: "flag", isNullable: true },
   lighting: { kind: "number", low: 0.0, high: 1.0, isAboveLow: false, isBelowHigh: false, isNullable: false },
+  occlusion: { kind: "number", low: 0.0, high: 1.0, isAboveLow: false, isBelowHigh: false, isNullable: false },
+  depth_cue: { kind: "number", low: 0.0, high: 1.0, isAboveLow: false, isBelowHigh: false, isNullable: false },
   grids: { kind: "flag", isNullable: false },
   stereo: { kind: "number", low: 0.0, high: 0.5, isAboveLow: true, isBelowHigh: false, isNullable: true },
   background: { kind: "color", isNullable: false },
@@ -356,5 +370,7 @@ export const SIMPLE_FIELDS = {
 export const CONTROLS: readonly FieldControl[] = [
   { kind: "switch", field: "shading", label: "Shading", title: "Lighting of the volume by the gradient of its values, with a light at the camera; null: on for volumes of continuous values, off for images, maps and labels. Isosurfaces are always lit." },
   { kind: "slider", field: "lighting", label: "Strength of the light", title: "Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat colors) to 1.", low: 0.0, high: 1.0, step: 0.05 },
+  { kind: "slider", field: "occlusion", label: "Ambient occlusion", title: "Ambient occlusion of the volume with `shading`: the share of the light that places lose which opaque surroundings enclose, from 0 to 1 [default: 0.7].", low: 0.0, high: 1.0, step: 0.05 },
+  { kind: "slider", field: "depth_cue", label: "Depth cue", title: "Depth cue of isosurfaces, and of the volume with `shading`: the share of the light that the farthest places lose, from 0 to 1 [default: 0.3].", low: 0.0, high: 1.0, step: 0.05 },
   { kind: "switch", field: "grids", label: "Mesh grids", title: "Draw the grids of an adaptive mesh as lines, in one color for each level." },
 ];

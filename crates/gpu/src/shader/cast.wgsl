@@ -80,7 +80,7 @@ fn draw_faded(block: Block, behind: f32) {
             // The middle alone: the interval is not cut into parts.
             var color = entry(0u, 0u, middle);
             if IS_LIT {
-                color = lit(color, light_of(soft_squared_cosine(found.slope + slope)));
+                color = lit(color, light_of(soft_squared_cosine(found.slope + slope)) * dimmed(next - MIDDLE, 1.0));
             }
             add(color);
         }

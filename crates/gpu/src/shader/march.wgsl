@@ -54,7 +54,7 @@ fn part_count(size: u32) -> u32 {
 }
 
 // Adds the interval from the previous sample to this one: its middle or, where opacity is nonlinear, as many parts as required.
-fn add_leg(first_word: u32, found: Found, is_bent: bool) {
+fn add_leg(first_word: u32, found: Found, is_bent: bool, sample: f32, stride: f32) {
     let leg_start = select(found.place, before, knows_before);
     var size = 0u;
     if is_bent {
@@ -62,7 +62,7 @@ fn add_leg(first_word: u32, found: Found, is_bent: bool) {
     }
     var light = vec2f(1.0, 0.0);
     if IS_LIT {
-        light = light_of(soft_squared_cosine(found.slope + slope));
+        light = light_of(soft_squared_cosine(found.slope + slope)) * dimmed(sample - MIDDLE, stride);
     }
     let parts = part_count(size);
     let apart = (found.place - leg_start) / f32(parts);
@@ -217,7 +217,7 @@ fn march(block: Block, first: f32, behind: f32, stride_log2: u32) {
         }
         if found.is_there {
             // Values in the interval to the first hidden sample may be visible.
-            add_leg(first_word, found, is_bent || skipped > 0u);
+            add_leg(first_word, found, is_bent || skipped > 0u, first / stride + at, stride);
         }
         if skipped > 0u {
             forget();

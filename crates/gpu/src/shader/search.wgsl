@@ -228,5 +228,5 @@ fn note(surface: u32, s: f32, gradient: vec3f, block: Block) {
     hit.at = search_at + s;
     hit.place = picture.surfaces[surface].place;
     hit.squared = squared_cosine(scaled);
-    hit.color = lit(picture.surfaces[surface].color, light_of(hit.squared));
+    hit.color = lit(picture.surfaces[surface].color, light_of(hit.squared) * cue_at(hit.at));
 }

@@ -84,7 +84,7 @@ fn meet() {
     if DRAWS_VOLUME && goes_on && (!is_last || found.is_there) {
         var color = stretch(select(place, before, knows_before), place, stop - reached);
         if IS_LIT {
-            color = lit(color, light_of(step_squared));
+            color = lit(color, light_of(step_squared) * dimmed((reached + stop) / 2.0, 1.0));
         }
         add(color);
     }

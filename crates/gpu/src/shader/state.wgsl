@@ -93,6 +93,18 @@ struct Picture {
     light: vec3f,
     // Additions to the squared length of a gradient, and to the squared part along the ray.
     soft: vec2f,
+    // Share of the way through what is drawn at sample 0, and its growth per step.
+    cue: vec2f,
+    // Position between the centers of cells = occlusion_scale * volume + occlusion_shift.
+    occlusion_scale: vec3f,
+    occlusion_strength: f32,
+    occlusion_shift: vec3f,
+    // Steps between two lookups of the occlusion.
+    lookup_steps: f32,
+    occlusion_cells: vec3u,
+    // First word of the cells in the table.
+    occlusion_at: u32,
+    cue_strength: f32,
     surfaces: array<Surface, MAX_SURFACES>,
     slices: array<Slice, MAX_SLICES>,
     levels: array<Level, MAX_LEVELS>,

@@ -42,6 +42,8 @@ fn surfaces_alone_and_in_a_volume() {
             compare(caster, "surfaces-mixed-lit", &Scene { is_lit: true, ..mixed.clone() }, &pool);
             let light = LightShares::of_strength(0.4);
             compare(caster, "surfaces-dim", &Scene { is_lit: true, light, ..mixed.clone() }, &pool);
+            let light = LightShares::new(1.0, 0.9, 0.5);
+            compare(caster, "surfaces-dimmed", &Scene { is_lit: true, light, ..mixed.clone() }, &pool);
             let camera = alone.camera.orthographic();
             compare(caster, "surfaces-parallel", &Scene { camera, ..alone.clone() }, &pool);
             let clip = Some(voxel_box(&alone.view, [5.2, 3.0, 8.0], [50.1, 50.0, 33.3]));

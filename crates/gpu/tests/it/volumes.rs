@@ -2,7 +2,7 @@
 
 use array::{Affine, DType, ElementType, ErrorKind, Meaning, Scalar};
 use corridor_gpu::{Accept, GpuCaster, MissingBlocks, UPLOAD_BYTES_PER_PASS};
-use corridor_render::{BlockPool, Camera, Cancel, ImageSize, Quality, Scene, TransferFunction};
+use corridor_render::{BlockPool, Camera, Cancel, ImageSize, LightShares, Quality, Scene, TransferFunction};
 use glam::DVec3;
 
 use crate::common::{self, Synthetic, points, pool_of, voxel_box};
@@ -77,6 +77,17 @@ fn missing_values_labels_and_light() {
     }
     let lit = Scene { is_lit: true, ..scene_of(&stored) };
     compare(caster, "lit", &lit, &stored.full_pool());
+    let dimmed = Scene { light: LightShares::new(1.0, 0.9, 0.5), ..lit };
+    compare(caster, "dimmed", &dimmed, &stored.full_pool());
+    let dense = with_points(&dimmed, &[(100.0, 0.0), (120.0, 0.6), (200.0, 0.9)]);
+    let dense = Scene { transfer: dense, ..dimmed };
+    compare(caster, "dimmed-dense", &dense, &stored.full_pool());
+    compare(
+        caster,
+        "dimmed-parallel",
+        &Scene { camera: dense.camera.orthographic(), ..dense },
+        &stored.full_pool(),
+    );
     let blobs =
         |p: DVec3| ((p.x / 9.0).floor() + 3.0 * (p.y / 11.0).floor() + 7.0 * (p.z / 8.0).floor()).max(0.0);
     let mut labels = Synthetic::new([40; 3], [16; 3], blobs).typed("|u1".parse().unwrap());
@@ -105,6 +116,8 @@ fn where_blocks_are_missing_their_ancestors_stand_in() {
     compare(caster, "stand-ins", &scene_of(&synthetic), &pool);
     let lit = Scene { is_lit: true, ..scene_of(&synthetic) };
     compare(caster, "stand-ins-lit", &lit, &pool);
+    let dimmed = Scene { light: LightShares::new(1.0, 0.9, 0.5), ..lit };
+    compare(caster, "stand-ins-dimmed", &dimmed, &pool);
 }
 
 #[test]

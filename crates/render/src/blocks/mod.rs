@@ -23,6 +23,7 @@ use glam::DVec3;
 
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::{MissingValues, Voxel};
+use crate::cpu::dimming::occlusion::OcclusionMemo;
 use crate::cpu::table::TableMemo;
 use crate::scene::volume::VolumeView;
 
@@ -35,6 +36,7 @@ pub(crate) struct BlockTable<T> {
     pub(crate) view: Arc<VolumeView>,
     pub(crate) missing: MissingValues<T>,
     pub(crate) tables: TableMemo,
+    pub(crate) occlusion: OcclusionMemo<T>,
     residents: Vec<Option<Arc<Resident<T>>>>,
     free: Vec<u32>,
     slots: HashMap<u64, u32, IdHash>,
@@ -51,6 +53,7 @@ impl<T: Voxel> BlockTable<T> {
         Self {
             missing: MissingValues::new(&view.decoding, view.meaning),
             tables: TableMemo::default(),
+            occlusion: OcclusionMemo::default(),
             residents: Vec::new(),
             free: Vec::new(),
             slots: HashMap::default(),

@@ -12,6 +12,7 @@ use crate::blocks::BlockTable;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::ColorLookup;
+use crate::cpu::dimming::Dimming;
 use crate::cpu::empty_space::visible_cells::SamplingPlan;
 use crate::cpu::layers::{LayerLookup, StepLayers};
 use crate::cpu::packet::spacing::SampleSpacing;
@@ -58,6 +59,8 @@ pub(crate) struct CastContext<'a, T> {
     pub(crate) lamp: Lamp,
     /// Lighting of samples; `None` if they are not lit.
     pub(crate) metric: Option<Metric>,
+    /// Dimming of surfaces, and of lit samples.
+    pub(crate) dimming: Option<Dimming>,
     /// Samples that rays passed in each block, plus [`LEAPT`] for each that they drew, by slot; empty if not
     /// requested.
     pub(crate) worked: Vec<AtomicU64>,
@@ -122,12 +125,16 @@ impl<'a, T: Voxel> CastContext<'a, T> {
         let visibility = tables.by_stride[0].visibility_of([f32::MIN, f32::MAX]);
         let volume_from_world = view.world_from_volume.inverse();
         let is_shared = part.sub_volume != SubVolume::WHOLE;
+        let metric = (scene.is_lit && is_composite && !scene.light.is_flat())
+            .then(|| metric_of(scene, &volume_from_world, step_world, finest));
+        let spacing = (step_world, is_thin);
+        let dimming = Dimming::new(scene, &lens, blocks, &tables, &level_indices, spacing, metric.is_some());
         let counted = if is_shared { blocks.all_slots().len() } else { 0 };
         Ok(Self {
             shows_volume: is_composite && !visibility.is_hidden(),
             lamp: Lamp::new(&volume_from_world),
-            metric: (scene.is_lit && is_composite && !scene.light.is_flat())
-                .then(|| metric_of(scene, &volume_from_world, step_world, finest)),
+            metric,
+            dimming,
             scene,
             part: *part,
             is_shared,
@@ -165,6 +172,7 @@ impl<'a, T: Voxel> CastContext<'a, T> {
                 opaque,
                 nearest,
                 metric: self.metric,
+                dimming: self.metric.and(self.dimming.as_ref()),
                 color_by: self.color_by,
                 layers: StepLayers::NONE,
             })

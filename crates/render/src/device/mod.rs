@@ -31,6 +31,8 @@ use crate::isosurface::hits::{StoredSurface, Surfaces};
 use crate::scene::fidelity::ShownSamples;
 use crate::{Bounds, Fidelity, ImagePart, ImageSize, Instructions, LightShares, Scene, Slice, VolumeView};
 
+pub use crate::cpu::dimming::DepthCue;
+pub use crate::cpu::dimming::occlusion::OcclusionGrid;
 pub use crate::cpu::empty_space::visible_cells::VisibleCells;
 pub use crate::cpu::extreme::height::{ALIKE, NOTHING, PEAK_STEP, TOP};
 pub use crate::scene::color_map::COLORS;
@@ -212,6 +214,8 @@ pub struct Prepared {
     pub is_lit: bool,
     /// Parameters of the lighting.
     pub light: PreparedLight,
+    /// Dimming of the light.
+    pub dimming: PreparedDimming,
     /// Surfaces by increasing stored value.
     pub surfaces: Vec<PreparedSurface>,
     /// Slices.
@@ -245,6 +249,19 @@ pub struct PreparedLight {
     pub soft: [f32; 2],
     /// Components of the light.
     pub shares: LightShares,
+}
+
+/// Dimming of lit samples by their place: see `cpu/dimming`.
+#[derive(Clone, Debug, Default)]
+pub struct PreparedDimming {
+    /// Ambient occlusion of the volume's samples.
+    pub occlusion: Option<Arc<OcclusionGrid>>,
+    /// Share of the light that full occlusion takes away.
+    pub strength: f32,
+    /// Steps between two lookups of the occlusion, a power of two; it is linear in between.
+    pub lookup_steps: f64,
+    /// Depth cue of surfaces and of the volume's samples, along rays from the eye of [`Prepared::lens`].
+    pub cue: Option<DepthCue>,
 }
 
 /// Prepares a scene that is to be drawn from `blocks`.
@@ -378,6 +395,12 @@ impl<T: Voxel> CastContext<'_, T> {
                 soft: metric.soft,
                 shares: metric.shares,
             },
+            dimming: self.dimming.as_ref().map_or_else(PreparedDimming::default, |dimming| PreparedDimming {
+                occlusion: dimming.occlusion.clone(),
+                strength: dimming.strength,
+                lookup_steps: dimming.lookup_steps,
+                cue: dimming.cue,
+            }),
             slices: self.scene.slices.clone(),
             slices_are_alone: self.scene.portion().slices.is_some(),
             palette: Palette::new(&self.scene.transfer).prepared(),

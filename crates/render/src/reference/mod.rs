@@ -7,6 +7,7 @@
 //! function, opacity corrected for the length of a part, premultiplied, front to back. For tests and
 //! benchmarks: it takes minutes where the caster takes milliseconds.
 
+mod dimming;
 mod layers;
 mod surfaces;
 
@@ -80,6 +81,7 @@ struct ReferenceCaster<'a, V> {
     /// Voxels of the scene's layers.
     layers: &'a [&'a dyn ReferenceVoxels],
     classes: Classes,
+    dimming: dimming::ReferenceDimming,
     step_world: f64,
     volume_from_world: DAffine3,
 }
@@ -93,7 +95,12 @@ impl<'a, V: ReferenceVoxels> ReferenceCaster<'a, V> {
         let step_world = scene.view.spacing_world(0) * scene.quality.step / density;
         let volume_from_world = scene.view.world_from_volume.inverse();
         let classes = Classes::new(scene);
-        Self { scene, voxels, color_by: None, layers: &[], classes, step_world, volume_from_world }
+        let (eye, target) = (DVec3::from(scene.camera.eye), DVec3::from(scene.camera.target));
+        let dimming = dimming::ReferenceDimming::new(scene, voxels, |at| match scene.camera.projection {
+            Projection::Perspective { .. } => at.distance(eye),
+            Projection::Orthographic { .. } => (at - eye).dot((target - eye).normalize()),
+        });
+        Self { scene, voxels, color_by: None, layers: &[], classes, dimming, step_world, volume_from_world }
     }
 
     fn pixel(&self, pixel: [u32; 2]) -> [f32; 4] {
@@ -313,12 +320,15 @@ impl<V: ReferenceVoxels> ReferenceRay<'_, '_, V> {
     }
 
     fn lit(&self, color: DVec4, i: f64) -> DVec4 {
-        surfaces::lit(self.caster, color, self.place(i), self.step, [0.0; 2])
+        let dimmed = self.caster.dimming.cue_at(i * self.caster.step_world);
+        surfaces::lit(self.caster, color, self.place(i), self.step, [0.0; 2], dimmed)
     }
 
     /// Light of the volume, softer where gradients are weak.
     fn softly_lit(&self, color: DVec4, i: f64) -> DVec4 {
-        surfaces::lit(self.caster, color, self.place(i), self.step, self.caster.soft_light())
+        let place = self.place(i);
+        let dimmed = self.caster.dimming.at(place, i * self.caster.step_world);
+        surfaces::lit(self.caster, color, place, self.step, self.caster.soft_light(), dimmed)
     }
 }
 

@@ -58,13 +58,14 @@ impl ReferenceHit {
 }
 
 /// Returns a premultiplied color under light at a position in voxels of level 0, seen along `step` (world); `soft` is
-/// added to the squared length of the gradient and to its squared part along the ray.
+/// added to the squared length of the gradient and to its squared part along the ray, and the light is `dimmed` by a factor.
 pub(super) fn lit<V: ReferenceVoxels>(
     caster: &ReferenceCaster<'_, V>,
     color: DVec4,
     p: DVec3,
     step: DVec3,
     [soft, soft_along]: [f64; 2],
+    dimmed: f64,
 ) -> DVec4 {
     const NEAR: f64 = 1e-6;
     let cell = p.floor();
@@ -77,8 +78,8 @@ pub(super) fn lit<V: ReferenceVoxels>(
     let along = normal.dot(step.normalize());
     let squared = (along * along + soft_along) / (normal.length_squared() + soft);
     let cosine = if squared.is_finite() { squared.sqrt() } else { 1.0 };
-    let LightShares { ambient, diffuse, specular } = caster.scene.light;
+    let LightShares { ambient, diffuse, specular, .. } = caster.scene.light;
     let [ambient, diffuse, specular] = [ambient, diffuse, specular].map(f64::from);
     let scattered = color.truncate() * (ambient + diffuse * cosine) + specular * cosine.powi(32) * color.w;
-    scattered.min(DVec3::splat(color.w)).extend(color.w)
+    (scattered * dimmed).min(DVec3::splat(color.w)).extend(color.w)
 }

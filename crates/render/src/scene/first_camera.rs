@@ -1,5 +1,5 @@
 //! Default camera: a flat volume fills the picture, seen straight from its broad side; any other is seen from
-//! the front, a little right and above.
+//! the front, a little right and above; a person from where the face is.
 //!
 //! Orientation of a flat volume: if the file places its axes in the world (coordinates, a map into world
 //! space), north and up are at the top. Otherwise it is shown as images are: row 0 on top, column 0 left.
@@ -16,6 +16,8 @@ const FLAT: f64 = 8.0;
 /// Longest side that is shown whole, as a multiple of the second longest; only the middle of a longer one is
 /// shown, as the whole would be very thin.
 const LONGEST: f64 = 64.0;
+/// Line of sight on a volume in anatomical space, whose y axis leads to the front of a person.
+const TO_A_PERSON: [f64; 3] = [0.45, -0.8, -0.4];
 
 /// Returns the default camera for a volume in a picture of this size.
 #[must_use]
@@ -23,7 +25,10 @@ pub fn first_camera(view: &VolumeView, size: ImageSize) -> Camera {
     let edges = edges(view);
     match flat_axis(view) {
         Some(axis) => facing(view, edges, axis, size),
-        None => Camera::enclosing(&seen(view, edges), Camera::DEFAULT_DIRECTION, size),
+        None => {
+            let direction = if view.is_anatomical { TO_A_PERSON } else { Camera::DEFAULT_DIRECTION };
+            Camera::enclosing(&seen(view, edges), direction, size)
+        }
     }
 }
 
@@ -199,6 +204,17 @@ mod tests {
             first_camera(&cube, SIZE),
             Camera::enclosing(&cube.bounds(), Camera::DEFAULT_DIRECTION, SIZE)
         );
+    }
+
+    #[test]
+    fn a_person_is_seen_from_the_front() {
+        let mut head = volume([40; 3], Affine::IDENTITY, false);
+        head.is_anatomical = true;
+        let [nose, back] = [[20.0, 40.0, 20.0], [20.0, 0.0, 20.0]].map(DVec3::from_array);
+        let camera = first_camera(&head, SIZE);
+        let eye = DVec3::from(camera.eye);
+        assert!(eye.distance(nose) < eye.distance(back), "{camera:?}");
+        assert!(place(&head, [20.0, 20.0, 40.0])[1] < place(&head, [20.0, 20.0, 0.0])[1], "upright");
     }
 
     #[test]

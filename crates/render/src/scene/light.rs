@@ -2,7 +2,7 @@
 //!
 //! Blinn's model for a headlight: light, line of sight and the half-way vector coincide, so that everything
 //! depends on one cosine: that between the line of sight and the gradient of the decoded values in world
-//! space. There are no shadows. Components are those of the sRGB-encoded, premultiplied colors that
+//! space. Ambient occlusion and a depth cue dim the light by place: see `cpu/dimming`. Components are those of the sRGB-encoded, premultiplied colors that
 //! everything here is composited in.
 
 use glam::{DAffine3, DMat3, DVec3, Vec4};
@@ -33,6 +33,10 @@ pub struct LightShares {
     pub diffuse: f32,
     /// Specular light of the headlight: white.
     pub specular: f32,
+    /// Share of the light of the volume that its surroundings keep off where they are opaque on all sides.
+    pub occlusion: f32,
+    /// Share of the light that is taken away at the farthest point of what is drawn; none at the nearest.
+    pub depth_cue: f32,
 }
 
 impl LightShares {
@@ -45,13 +49,29 @@ impl LightShares {
             ambient: AMBIENT + (1.0 - strength) * DIFFUSE,
             diffuse: strength * DIFFUSE,
             specular: strength * SPECULAR,
+            occlusion: 0.0,
+            depth_cue: 0.0,
         }
+    }
+
+    /// Creates light of a strength, with occlusion and a depth cue of that strength, all from 0 to 1.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
+    pub fn new(strength: f64, occlusion: f64, depth_cue: f64) -> Self {
+        let part = |share: f64| (strength * share).clamp(0.0, 1.0) as f32;
+        Self { occlusion: part(occlusion), depth_cue: part(depth_cue), ..Self::of_strength(strength) }
     }
 
     /// True for light that leaves all colors unchanged.
     #[must_use]
     pub fn is_flat(&self) -> bool {
-        *self == Self { ambient: 1.0, diffuse: 0.0, specular: 0.0 }
+        *self == Self { ambient: 1.0, diffuse: 0.0, specular: 0.0, occlusion: 0.0, depth_cue: 0.0 }
+    }
+
+    /// Returns this light times a factor.
+    pub(crate) fn dimmed(&self, factor: f32) -> Self {
+        let Self { ambient, diffuse, specular, .. } = *self;
+        Self { ambient: factor * ambient, diffuse: factor * diffuse, specular: factor * specular, ..*self }
     }
 
     /// Returns a premultiplied color under light at a cosine.
@@ -80,7 +100,7 @@ impl LightShares {
 
 impl Default for LightShares {
     fn default() -> Self {
-        Self { ambient: AMBIENT, diffuse: DIFFUSE, specular: SPECULAR }
+        Self::of_strength(1.0)
     }
 }
 
@@ -129,6 +149,20 @@ pub(crate) struct Metric {
 pub(crate) struct Light<S: Simd> {
     pub(crate) scattered: S::F,
     pub(crate) mirrored: S::F,
+}
+
+impl<S: Simd> Light<S> {
+    /// Returns this light times a factor, if there is one.
+    #[inline(always)]
+    pub(crate) fn dimmed(self, simd: S, factor: Option<S::F>) -> Self {
+        match factor {
+            Some(factor) => Self {
+                scattered: simd.mul(self.scattered, factor),
+                mirrored: simd.mul(self.mirrored, factor),
+            },
+            None => self,
+        }
+    }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
@@ -201,7 +235,7 @@ impl Metric {
             mirrored = simd.mul(mirrored, mirrored);
             squarings += 1;
         }
-        let LightShares { ambient, diffuse, specular } = self.shares;
+        let LightShares { ambient, diffuse, specular, .. } = self.shares;
         Light {
             scattered: simd.mul_add(cosine, simd.splat(diffuse), simd.splat(ambient)),
             mirrored: simd.mul(mirrored, simd.splat(specular)),

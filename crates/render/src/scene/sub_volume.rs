@@ -7,6 +7,7 @@
 
 use glam::DVec3;
 
+use crate::cpu::dimming::occlusion::reach;
 use crate::cpu::packet::size::PACKET_SIDE;
 use crate::scene::camera::Lens;
 use crate::scene::frustum::Frustum;
@@ -70,7 +71,9 @@ impl SubVolume {
         let view = &scene.view;
         let voxel = view.levels[level_index].voxel_size();
         let step_world = view.step_world(level_index, scene.quality.step * step_of(scene.mode));
-        (step_world / view.axis_spacing_world(0)).max(voxel * BEYOND) + voxel * SLACK
+        let occluding =
+            if scene.is_lit && scene.light.occlusion > 0.0 { reach(view, level_index) } else { DVec3::ZERO };
+        (step_world / view.axis_spacing_world(0)).max(voxel * BEYOND).max(occluding) + voxel * SLACK
     }
 
     /// Restricts a camera's view to this sub-volume and up to `margin` beyond, in volume space.

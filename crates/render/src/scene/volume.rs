@@ -73,6 +73,8 @@ pub struct VolumeView {
     pub position: Vec<u64>,
     /// True if rows run downward, as those of images do: see [`crate::first_camera`].
     pub(crate) has_image_rows: bool,
+    /// True if world space is that of a person: x to the right, y to the front, z upward.
+    pub(crate) is_anatomical: bool,
     dataset: DatasetId,
     generation: Generation,
     array: u32,
@@ -139,6 +141,7 @@ impl VolumeView {
             world_from_volume,
             position,
             has_image_rows: has_image_rows(dataset, info),
+            is_anatomical: info.is_anatomical(),
             dataset: dataset.id,
             generation: dataset.generation,
             array,

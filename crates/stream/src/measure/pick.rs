@@ -170,7 +170,7 @@ fn scene_at(subject: &Subject, request: &PickRequest, [column, row]: [f64; 2]) -
         geometry: SceneGeometry::default(),
         mode: view.mode,
         is_lit: false,
-        light: LightShares::of_strength(view.lighting),
+        light: LightShares::new(view.lighting, view.occlusion, view.depth_cue),
         size,
         clip: portion_of(view, volume).clip,
         quality: Quality::STILL,

@@ -278,7 +278,7 @@ impl ViewPlan {
             geometry: SceneGeometry::default(),
             mode: view.mode,
             is_lit: self.is_shaded(view)?,
-            light: LightShares::of_strength(view.lighting),
+            light: LightShares::new(view.lighting, view.occlusion, view.depth_cue),
             size: self.size,
             clip: self.portion.clip,
             quality: Quality::STILL,

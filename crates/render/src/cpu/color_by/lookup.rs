@@ -75,6 +75,7 @@ impl<'a, T: Voxel> ArrayColors<'a, T> {
             opaque: 1.0,
             nearest: !self.context.scene.view.meaning.is_continuous(),
             metric: None,
+            dimming: None,
             color_by: None,
             layers: StepLayers::NONE,
         }

@@ -113,6 +113,7 @@ impl<'a, T: Voxel> ArrayLayerColors<'a, T> {
             opaque: 1.0,
             nearest: !self.context.scene.view.meaning.is_continuous(),
             metric: None,
+            dimming: None,
             color_by: None,
             layers: StepLayers::NONE,
         }

@@ -6,6 +6,7 @@ use glam::{DVec3, Vec3, Vec4};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::recolored;
 use crate::cpu::context::CastContext;
+use crate::cpu::dimming::MIDDLE;
 use crate::cpu::empty_space::visible_cells::SamplingPlan;
 use crate::cpu::packet::march::March;
 use crate::cpu::packet::rays::{PacketRays, Spans};
@@ -198,6 +199,7 @@ impl<T: Voxel> CastContext<'_, T> {
             start: each_axis!(a => simd.load(&start[a])),
             step: each_axis!(a => simd.load(&step[a])),
             base,
+            stride,
             first: simd.load(&first),
             end: simd.load(&end),
             count: count as u32,
@@ -236,7 +238,11 @@ impl<T: Voxel> CastContext<'_, T> {
                     let last = Vec3::from_array([0, 1, 2].map(|axis| slopes[axis][lane]));
                     let (slope, direction) = ((own + last).as_dvec3(), self.direction_of(rays, lane));
                     let cosine = metric.cosine(&self.lamp, slope, direction);
-                    entry = self.scene.light.lit(entry, cosine as f32);
+                    let dimmed = self
+                        .dimming
+                        .as_ref()
+                        .map_or(1.0, |d| d.at(sample - f64::from(MIDDLE), |n| rays.at(lane, n)));
+                    entry = self.scene.light.dimmed(dimmed).lit(entry, cosine as f32);
                     (0..3).for_each(|axis| slopes[axis][lane] = own[axis]);
                 }
                 if !layers.is_empty() {

@@ -13,6 +13,7 @@ use std::cell::Cell;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::ColorBlock;
+use crate::cpu::dimming::BlockDimming;
 use crate::cpu::empty_space::sampling_rate::{BENT, DOUBLE, SamplingRates};
 use crate::cpu::empty_space::skip_ahead::{CellLookup, LookAhead, RUN};
 use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
@@ -84,9 +85,13 @@ impl<S: Simd, T: Voxel> SimdStep<S> for March<'_, '_, S, T> {
         let Self { block, plan, block_rays, shading, accumulated, mut inside } = self;
         let grid = VoxelGrid::new(block);
         let sampling = SamplingKind::of(shading, grid.has_missing);
-        let (near, near_layers) = (Cell::new(None), NearBlocks::default());
+        let (near, near_layers, lookups) = (Cell::new(None), NearBlocks::default(), Cell::new(None));
         let near_layers = &near_layers;
-        let samples = BlockSamples { grid, block_rays, shading, sampling, near: &near, near_layers };
+        let dimming = match shading.dimming {
+            Some(dimming) => Some(BlockDimming::new(dimming, block_rays, &lookups)),
+            None => None,
+        };
+        let samples = BlockSamples { grid, block_rays, shading, sampling, dimming, near: &near, near_layers };
         let lookup = CellLookup::new(simd, block, block_rays);
         let opaque = simd.splat(shading.opaque);
         // A local copy, so that it stays in registers.
@@ -193,6 +198,7 @@ struct BlockSamples<'a, S: Simd, T> {
     block_rays: &'a BlockRays<S>,
     shading: &'a Shading<'a, T>,
     sampling: SamplingKind,
+    dimming: Option<BlockDimming<'a, S>>,
     /// Block of the last color lookup, if another array gives the colors.
     near: &'a Cell<Option<ColorBlock>>,
     /// Blocks of the last lookups in layers.
@@ -217,12 +223,21 @@ impl<S: Simd, T: Voxel> BlockSamples<'_, S, T> {
         simd.call(TakeSamples { grid, at: *at, scale: block_rays.scale, shading })
     }
 
+    /// Returns the factor of the light at the sample of this number; `None` if it is 1.
+    #[inline(always)]
+    fn dimmed_at(&self, simd: S, number: u32) -> Option<S::F> {
+        match &self.dimming {
+            Some(dimming) => Some(dimming.at(simd, number, self.block_rays)),
+            None => None,
+        }
+    }
+
     /// Adds the intervals from the previous samples to the given ones.
     #[inline(always)]
     fn add(
         &self,
         simd: S,
-        number: S::F,
+        (number, dimmed): (S::F, Option<S::F>),
         found: PacketSamples<S>,
         seen: S::M,
         bent: bool,
@@ -236,7 +251,7 @@ impl<S: Simd, T: Voxel> BlockSamples<'_, S, T> {
             None => None,
         };
         let step_colors = step_colors.as_ref();
-        simd.call(Add { accumulated, table, metric, direction, found, seen, bent, step_colors })
+        simd.call(Add { accumulated, table, metric, direction, dimmed, found, seen, bent, step_colors })
     }
 
     /// Adds the layers in the middle of the intervals from the previous samples to the given ones.
@@ -261,7 +276,11 @@ impl<S: Simd, T: Voxel> BlockSamples<'_, S, T> {
         }
         let found = self.find(simd, &block_rays.at(simd, numbers));
         if self.sampling != SamplingKind::Linear {
-            return self.add(simd, numbers, found, own, true, state);
+            let dimmed = match &self.dimming {
+                Some(dimming) => Some(dimming.at_own(simd, numbers, &block_rays)),
+                None => None,
+            };
+            return self.add(simd, (numbers, dimmed), found, own, true, state);
         }
         let leg = Leg {
             from: state.before,
@@ -306,8 +325,8 @@ impl<S: Simd, T: Voxel> SampleRun<'_, S, T> {
         let Self { samples, numbers: [from, end], bent, mut state } = self;
         let BlockSamples { grid, block_rays, shading, .. } = samples;
         let opaque = simd.splat(shading.opaque);
-        for number in from..end {
-            let number = simd.splat(number as f32);
+        for whole in from..end {
+            let number = simd.splat(whole as f32);
             let at = block_rays.at(simd, number);
             let own = block_rays.has(simd, number);
             let seen = simd.and(own, simd.lt(state.rgba[3], opaque));
@@ -318,7 +337,10 @@ impl<S: Simd, T: Voxel> SampleRun<'_, S, T> {
             };
             let before = simd.select(simd.eq(state.before, state.before), state.before, found.place);
             let light = match &shading.metric {
-                Some(metric) if LIT => Some(state.light(simd, metric, &found, &block_rays.direction)),
+                Some(metric) if LIT => {
+                    let light = state.light(simd, metric, &found, &block_rays.direction);
+                    Some(light.dimmed(simd, samples.dimmed_at(simd, whole)))
+                }
                 _ => None,
             };
             state.add_leg(
@@ -406,8 +428,8 @@ impl<S: Simd, T: Voxel> SimdStep<S> for Present<'_, S, T> {
         let SampleRun { samples, numbers: [from, end], bent, mut state } = self.0;
         let block_rays = samples.block_rays;
         let opaque = simd.splat(samples.shading.opaque);
-        for number in from..end {
-            let number = simd.splat(number as f32);
+        for whole in from..end {
+            let number = simd.splat(whole as f32);
             let own = block_rays.has(simd, number);
             let seen = simd.and(own, simd.lt(state.rgba[3], opaque));
             let layers = &samples.shading.layers;
@@ -418,7 +440,8 @@ impl<S: Simd, T: Voxel> SimdStep<S> for Present<'_, S, T> {
                 }
             }
             let found = samples.find(simd, &block_rays.at(simd, number));
-            state = samples.add(simd, number, found, seen, bent, state);
+            let dimmed = samples.dimmed_at(simd, whole);
+            state = samples.add(simd, (number, dimmed), found, seen, bent, state);
             state.remember(simd, own, &found);
         }
         state

@@ -379,7 +379,12 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
             None => None,
         };
         let light = self.context.scene.light;
-        let light = if self.context.metric.is_some() { Some(light.at(simd, cosines)) } else { None };
+        let dimmed = self.dimmed(simd, [begin, end], &lengths);
+        let light = if self.context.metric.is_some() {
+            Some(light.at(simd, cosines).dimmed(simd, dimmed))
+        } else {
+            None
+        };
         let entries = &table.parts[0];
         let unit = simd.splat(entries.unit);
         let mut part = 0.5;
@@ -405,6 +410,18 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
             }
             part += 1.0;
         }
+    }
+
+    /// Returns the factors of the light in the middle of intervals of some length; `None` if they are 1.
+    #[inline(always)]
+    fn dimmed(&self, simd: S, [begin, end]: [&LaneValues; 2], lengths: &[f32; LANES]) -> Option<S::F> {
+        let dimming = self.shading.dimming?;
+        let mut factors = [1.0; LANES];
+        for lane in (0..LANES).filter(|&lane| lengths[lane] > 0.0) {
+            let middle = f64::midpoint(begin[lane], end[lane]);
+            factors[lane] = dimming.at(middle, |sample| self.rays.at(lane, sample));
+        }
+        Some(simd.load(&factors))
     }
 
     /// Returns the intervals for color lookups: each ray goes on from its position `from` by `lengths`, both

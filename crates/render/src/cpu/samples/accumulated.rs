@@ -179,6 +179,8 @@ pub(crate) struct Add<'a, S: Simd> {
     /// Lighting of the interval, with the rays' directions.
     pub(crate) metric: Option<&'a Metric>,
     pub(crate) direction: [S::F; 3],
+    /// Factor of the light.
+    pub(crate) dimmed: Option<S::F>,
     pub(crate) found: PacketSamples<S>,
     pub(crate) seen: S::M,
     pub(crate) bent: bool,
@@ -190,12 +192,12 @@ impl<S: Simd> SimdStep<S> for Add<'_, S> {
 
     #[inline(always)]
     fn run(self, simd: S) -> Accumulated<S> {
-        let Self { mut accumulated, table, metric, direction, found, seen, bent, step_colors } = self;
+        let Self { mut accumulated, table, metric, direction, dimmed, found, seen, bent, step_colors } = self;
         let (to, before) = (found.place, accumulated.before);
         let from = simd.select(simd.eq(before, before), before, to);
         let seen = simd.and(seen, simd.eq(to, to));
         let light = match metric {
-            Some(metric) => Some(accumulated.light(simd, metric, &found, &direction)),
+            Some(metric) => Some(accumulated.light(simd, metric, &found, &direction).dimmed(simd, dimmed)),
             None => None,
         };
         accumulated.add_leg(simd, table, &Leg { from, to, seen, bent, step_colors, light });

@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use crate::blocks::voxel::MissingValues;
 use crate::cpu::color_by::{ColorBlock, ColorLookup, LocalMap, StepColors};
+use crate::cpu::dimming::Dimming;
 use crate::cpu::layers::StepLayers;
 use crate::cpu::table::TransferTable;
 use crate::scene::light::Metric;
@@ -20,6 +21,8 @@ pub(crate) struct Shading<'a, T> {
     pub(crate) nearest: bool,
     /// Lighting by gradients; `None` if colors stay unchanged.
     pub(crate) metric: Option<Metric>,
+    /// Dimming of lit samples by their place.
+    pub(crate) dimming: Option<&'a Dimming>,
     /// Source of the colors, if another array gives them; `None` if the table does.
     pub(crate) color_by: Option<&'a dyn ColorLookup>,
     /// Layers over the samples.
@@ -33,6 +36,8 @@ pub(crate) struct BlockRays<S: Simd> {
     pub(crate) step: [S::F; 3],
     /// The ray's sample that has number 0 here.
     pub(crate) base: f64,
+    /// Steps from each sample to the next.
+    pub(crate) stride: f64,
     pub(crate) first: S::F,
     pub(crate) end: S::F,
     /// The largest `end`.

@@ -255,7 +255,8 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
             let (cosine, stored) = (cosines[lane], surface.stored);
             let at = place.from[lane] + at[lane];
             let color = recolored(context.color_by, surface.color, self.rays.at(lane, at));
-            let color = context.scene.light.lit(color, cosine);
+            let cue = context.dimming.as_ref().map_or(1.0, |dimming| dimming.cue_at(at));
+            let color = context.scene.light.dimmed(cue).lit(color, cosine);
             self.search.note(lane, Hit { at, stored, color, cosine, is_foreign: false });
         }
     }
