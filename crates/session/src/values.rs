@@ -118,11 +118,18 @@ impl ValueSummary {
         }
         let width = high - low;
         let (mut below, mut above) = (self.below, self.above);
+        let (mut lowest, mut highest) = (spread.low, spread.high);
         if let Some([value, share]) = self.padding {
+            // Of the values besides padding.
+            let rest = spread.padding().map(|padding| spread.without(&padding).sorted).unwrap_or_default();
+            #[expect(clippy::cast_precision_loss, reason = "shares")]
+            let share_of = |count: usize| count as f64 / spread.sorted.len().max(1) as f64;
             if value < low {
-                below = (below - share).max(0.0);
+                below = share_of(rest.partition_point(|&v| v < low));
+                lowest = rest.first().copied().unwrap_or(low);
             } else if value > high {
-                above = (above - share).max(0.0);
+                above = share_of(rest.len() - rest.partition_point(|&v| v <= high));
+                highest = rest.last().copied().unwrap_or(high);
             }
             if value < low || value > high {
                 let [below, above] = drawn.hides;
@@ -147,21 +154,21 @@ impl ValueSummary {
         }
         let is_worth =
             |share: f64, distance: f64| share > 0.0 && (share > USUAL_SHARE || distance > FAR_OUT * width);
-        if is_worth(below, low - spread.low) {
+        if is_worth(below, low - lowest) {
             parts.push(format!(
                 "{} of the values lie below the colors, down to {}",
                 percent(below),
-                number(spread.low)
+                number(lowest)
             ));
         }
-        if is_worth(above, spread.high - high) {
+        if is_worth(above, highest - high) {
             parts.push(format!(
                 "{} of the values lie above the colors, up to {}",
                 percent(above),
-                number(spread.high)
+                number(highest)
             ));
         }
-        let far = spread.high - high;
+        let far = highest - high;
         if drawn.scale == ValueScale::Linear && spread.low > 0.0 && far > FAR_FOR_LINEAR * width {
             parts.push("the scale `log` with the full range shows all".into());
         }
@@ -234,7 +241,15 @@ mod tests {
         let ends = [sorted.first(), sorted.last()].map(|v| v.copied().unwrap_or(0.0));
         let infinite = values.iter().filter(|v| v.is_infinite()).count() as u64;
         let count = sorted.len() as u64;
-        let spread = ValueSample { count, infinite, low: ends[0], high: ends[1], sorted, packing: None };
+        let spread = ValueSample {
+            count,
+            infinite,
+            low: ends[0],
+            high: ends[1],
+            sorted,
+            packing: None,
+            has_missing: false,
+        };
         let drawn = DrawnRange { range: Some(range), hides: [true, false], ..DrawnRange::default() };
         let of = |meaning| {
             ValueSummary::of(&spread, &stats.stats(), &DataHints::of_meaning(meaning), 0, drawn).note
@@ -294,6 +309,7 @@ mod tests {
             high: values[999],
             sorted: values,
             packing: None,
+            has_missing: false,
         };
         let drawn = DrawnRange { range: Some([1e-28, 1e-18]), scale: ValueScale::Log, hides: [false; 2] };
         let hints = DataHints::of_meaning(Meaning::Intensity);

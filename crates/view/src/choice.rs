@@ -152,7 +152,15 @@ mod tests {
     fn sample(values: impl IntoIterator<Item = f64>) -> ValueSample {
         let sorted: Vec<f64> = values.into_iter().collect();
         let [low, high] = [sorted.first(), sorted.last()].map(|end| end.copied().unwrap_or(0.0));
-        ValueSample { count: sorted.len() as u64, infinite: 0, low, high, sorted, packing: None }
+        ValueSample {
+            count: sorted.len() as u64,
+            infinite: 0,
+            low,
+            high,
+            sorted,
+            packing: None,
+            has_missing: false,
+        }
     }
 
     #[test]

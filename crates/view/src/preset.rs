@@ -232,7 +232,15 @@ mod tests {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
         let [low, high] = [sorted.first(), sorted.last()].map(|end| end.copied().unwrap_or(0.0));
-        ValueSample { count: sorted.len() as u64, infinite: 0, low, high, sorted, packing: None }
+        ValueSample {
+            count: sorted.len() as u64,
+            infinite: 0,
+            low,
+            high,
+            sorted,
+            packing: None,
+            has_missing: false,
+        }
     }
 
     #[test]

@@ -413,6 +413,7 @@ mod tests {
             high: ends[1],
             sorted,
             packing: None,
+            has_missing: false,
         }
     }
 

@@ -224,13 +224,13 @@ export function dateOfValue(
 }
 
 /**
- * True if all programs agree on the date of a value: in Gregorian calendars value and epoch are not before 15 October 1582, nor
- * is the value after the year 9999. Same rule as in the node.
+ * True if the date of a value is certain: in Gregorian calendars it is neither before 15 October 1582 nor after the year 9999. An epoch
+ * before is read as CF defines the calendar. Same rule as in the node.
  */
 export function isAgreed(time: TimeUnits, value: number): boolean {
   if (time.calendar !== "standard" && time.calendar !== "proleptic_gregorian") return true;
   const [from, end] = [dayOf(time.calendar, GREGORIAN_FROM), dayOf(time.calendar, [10_000, 1, 1])];
-  if (from === null || end === null || time.epochDay < from) return false;
+  if (from === null || end === null) return false;
   const day = time.epochDay + (time.epochOfDay + momentOf(time, value)) / SECONDS_A_DAY;
   return day >= from && day < end;
 }

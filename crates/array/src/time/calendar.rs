@@ -299,15 +299,15 @@ impl TimeUnits {
         Some(format!("{date} {minutes}:{}", seconds_text(of_day)))
     }
 
-    /// Whether all programs agree on the date of a value: in the standard and the proleptic Gregorian calendar, which some programs
-    /// confuse, the value and the epoch must not be before 15 October 1582, nor the value after the year 9999.
+    /// Whether the date of a value is certain: in the standard and the proleptic Gregorian calendar, which some programs
+    /// confuse, it must not be before 15 October 1582, nor after the year 9999. An epoch before is read as CF defines the calendar.
     pub(crate) fn is_agreed(&self, value: f64) -> bool {
         if !matches!(self.calendar, Calendar::Standard | Calendar::ProlepticGregorian) {
             return true;
         }
         let begins = |date| self.calendar.days(date).map(|day| self.moment_of(day, 0.0));
         let (from, end) = (begins(GREGORIAN_FROM), begins([10_000, 1, 1]));
-        from.zip(end).is_some_and(|(from, end)| from <= 0.0 && (from..end).contains(&self.moment(value)))
+        from.zip(end).is_some_and(|(from, end)| (from..end).contains(&self.moment(value)))
     }
 
     /// Whether the epoch lies before 15 October 1582 in the standard calendar: some programs read such dates as Julian, others as

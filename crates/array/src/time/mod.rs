@@ -9,7 +9,7 @@ use crate::time::calendar::TimeUnits;
 
 /// Formats a value in CF `units` as a date, with the time of day unless it is midnight, with as many parts as times `step` apart need (0
 /// if not known). Returns `None` for units that are not `UNIT since DATE`, for an unknown calendar, and, in Gregorian calendars, for a
-/// value or an epoch before 15 October 1582 and for a value after the year 9999.
+/// value before 15 October 1582 or after the year 9999.
 #[must_use]
 pub fn date(value: f64, step: f64, units: &str, calendar: &str) -> Option<String> {
     let time = TimeUnits::parse(units, calendar).ok().filter(|time| time.is_agreed(value))?;
@@ -127,13 +127,25 @@ mod tests {
         assert_eq!(days.in_terms_of(&of("day since 1999-12-31", "gregorian")), Some(1.0));
     }
 
+    /// As cftime gives them: files that count from the year 1 are common.
+    #[test]
+    fn an_epoch_before_1582_is_that_of_the_calendar() {
+        for (value, units, calendar, expected) in [
+            (17_522_904.0, "hours since 1-1-1 00:00:0.0", "standard", "2000-01-01"),
+            (730_121.0, "days since 1-1-1", "standard", "2000-01-01"),
+            (730_119.0, "days since 0001-01-01", "proleptic_gregorian", "2000-01-01"),
+        ] {
+            assert_eq!(date(value, 1.0, units, calendar).as_deref(), Some(expected), "{units} {calendar}");
+        }
+    }
+
     #[test]
     fn what_is_no_such_time_stays_a_number() {
         for (value, units, calendar) in [
             (1.0, "days", "standard"),
             (1.0, "months since 2000-01-01", "standard"),
             (1.0, "days since 0001-01-01", "standard"),
-            (1.0, "days since 1582-10-14", "proleptic_gregorian"),
+            (0.0, "days since 1582-10-14", "proleptic_gregorian"),
             (-1.0, "days since 1582-10-15", ""),
             (3_000_000.0, "days since 2000-01-01", "standard"),
             (1e300, "days since 2000-01-01", "standard"),

@@ -35,6 +35,7 @@ pub struct ValueSampler {
     low: f64,
     high: f64,
     packing: Option<[f64; 2]>,
+    has_missing: bool,
 }
 
 /// Result of a [`ValueSampler`].
@@ -52,6 +53,8 @@ pub struct ValueSample {
     pub high: f64,
     /// Factor and offset by which integers became these values; `None` where they are no integers as stored.
     pub packing: Option<[f64; 2]>,
+    /// Whether some values were missing: the file has a way of its own to mark them.
+    pub has_missing: bool,
 }
 
 /// Padding: equal values far from all others at one end, which programs write for missing values without declaring them.
@@ -88,6 +91,7 @@ impl ValueSampler {
     fn add_value(&mut self, value: f64, place_hash: u64) {
         if !value.is_finite() {
             self.infinite += u64::from(value.is_infinite());
+            self.has_missing |= value.is_nan();
             return;
         }
         (self.low, self.high) =
@@ -115,8 +119,8 @@ impl ValueSampler {
     pub fn spread(&self) -> ValueSample {
         let mut sorted: Vec<f64> = self.picked.iter().map(|(_, value)| *value).collect();
         sorted.sort_by(f64::total_cmp);
-        let Self { count, infinite, low, high, packing, .. } = *self;
-        ValueSample { sorted, count, infinite, low, high, packing }
+        let Self { count, infinite, low, high, packing, has_missing, .. } = *self;
+        ValueSample { sorted, count, infinite, low, high, packing, has_missing }
     }
 }
 
@@ -143,7 +147,8 @@ impl ValueSample {
     }
 
     /// Finds padding at either end; the larger share where both ends have some. The highest value is
-    /// not taken for padding where it is the full scale of an integer: saturated sensors give it.
+    /// not taken for padding where it is the full scale of an integer: saturated sensors give it. Where missing values are marked,
+    /// only values that programs use as marks, such as -9999, are taken for padding.
     #[must_use]
     pub fn padding(&self) -> Option<Padding> {
         let low = padding(&self.sorted);
@@ -154,6 +159,7 @@ impl ValueSample {
             (Some(low), Some(high)) if high.share > low.share => Some(high),
             (low, high) => low.or(high),
         }
+        .filter(|padding| !self.has_missing || is_usual_mark(padding.value))
     }
 
     /// Whether a value is the largest integer of some number of bits, as stored: 255, 4095 of a camera of 12 bits, 32767, 65535.
@@ -193,6 +199,13 @@ fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let part = place - below as f64;
     // Not by their difference, which may overflow.
     Some(sorted[below] * (1.0 - part) + sorted[above] * part)
+}
+
+/// Whether a value is one that programs write for missing ones: nines, the ends of integers, or a number beyond all measurements.
+fn is_usual_mark(value: f64) -> bool {
+    let size = value.abs();
+    let is_nines = (2..=10).any(|digits| size == 10f64.powi(digits) - 1.0);
+    is_nines || [32_767.0, 32_768.0, 2_147_483_647.0, 2_147_483_648.0].contains(&size) || size >= 1e15
 }
 
 /// Padding at the lower end of ascending values.
@@ -287,6 +300,13 @@ mod tests {
         assert_eq!(few(2).padding(), None, "an array of a few values");
         assert!(few(40).padding().is_some_and(|padding| padding.value == -20.0));
         assert_eq!(padded(-0.01, 600).padding(), None, "zeros beside small values are values");
+        // Depths of an ocean whose land is NaN: the lowest temperature is a value.
+        let beside_nan = |value: f64| {
+            let marks = std::iter::repeat_n(f64::NAN, 100);
+            spread_of(own().chain(std::iter::repeat_n(value, 600)).chain(marks)).padding()
+        };
+        assert_eq!(beside_nan(-1.0), None);
+        assert!(beside_nan(-9999.0).is_some() && beside_nan(9.969_21e36).is_some());
         // As in a level of means: some values are mixed with padding.
         let mixed =
             own().chain(std::iter::repeat_n(-9999.0, 600)).chain((0..60).map(|i| -166.0 * f64::from(i)));

@@ -110,8 +110,7 @@ pub(super) fn other_positions(dataset: &Dataset, array: &ArrayInfo, position: &[
             let value = axis.coordinates.at(at);
             let step = least_step(&axis.coordinates);
             let date = array::time::date(value, step, &axis.units, &calendar_of(dataset, array, axis));
-            let text =
-                date.unwrap_or_else(|| LegendKey::of_value([0; 3], value, shown_units(&axis.units)).text);
+            let text = date.unwrap_or_else(|| number_with_units(value, step, shown_units(&axis.units)));
             format!("{} {text}", axis.name)
         })
         .collect()
@@ -132,7 +131,23 @@ fn time_text(dataset: &Dataset, array: &ArrayInfo, step: u64) -> Option<String> 
     let value = axis.coordinates.at(step);
     let step = least_step(&axis.coordinates);
     let date = array::time::date(value, step, &axis.units, &calendar_of(dataset, array, axis));
-    Some(date.unwrap_or_else(|| LegendKey::of_value([0; 3], value, &axis.units).text))
+    Some(date.unwrap_or_else(|| number_with_units(value, step, &axis.units)))
+}
+
+/// Formats a coordinate with its units; coordinates are `step` apart (0 if not known), and neighbors get different texts.
+fn number_with_units(value: f64, step: f64, units: &str) -> String {
+    /// Size from which on numbers are not written out.
+    const MOST: f64 = 1e15;
+    /// Digits of a step that are shown.
+    const DIGITS: f64 = 2.0;
+    let decimals = DIGITS - step.log10().floor();
+    if !(step > 0.0 && value.abs() < MOST && decimals <= 9.0) {
+        return LegendKey::of_value([0; 3], value, units).text;
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 9")]
+    let text = format!("{value:.*}", decimals.max(0.0) as usize);
+    let short = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{short} {units}").trim_end().to_owned()
 }
 
 /// Returns the minimum distance of consecutive samples; 0 if it is not known.

@@ -133,13 +133,23 @@ fn numbers(low: f64, high: f64, step: f64) -> Vec<(f64, String)> {
     multiples(low, high, step).into_iter().map(|value| (value, tick_text(value, step))).collect()
 }
 
-/// Text of a multiple of a step: as many decimals as the step has, so that neighbors differ.
+/// Size from which on numbers are not written out.
+const MOST_PLAIN: f64 = 1e15;
+/// Most decimals of a number that is written out.
+const MOST_DECIMALS: f64 = 9.0;
+
+/// Text of a multiple of a step: as many digits as the step needs, so that neighbors differ.
 fn tick_text(value: f64, step: f64) -> String {
     let short = number_text(value);
     let decimals = (-(step.log10() + 1e-9).floor()).max(0.0);
-    let is_plain = value.abs() < 1e9 && (value == 0.0 || value.abs() >= 1e-3) && decimals <= 9.0;
-    if !is_plain || short.contains('e') && step >= 1e3 {
+    let is_plain =
+        value.abs() < MOST_PLAIN && (value == 0.0 || value.abs() >= 1e-3) && decimals <= MOST_DECIMALS;
+    let is_exact = short.parse().is_ok_and(|shown: f64| (shown - value).abs() <= 1e-3 * step);
+    if is_exact && (!is_plain || short.contains('e') && step >= 1e3) {
         return short;
+    }
+    if !is_plain {
+        return format!("{value:e}");
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 9")]
     let decimals = decimals as usize;
@@ -300,6 +310,15 @@ mod tests {
         assert_eq!(
             texts(&axis(AxisQuantity::Number, 1.00002, 1.00004), 3.0),
             ["1.00002", "1.00003", "1.00004"]
+        );
+        assert_eq!(
+            texts(&axis(AxisQuantity::Number, 1e9 - 2.0, 1e9 + 2.0), 4.0),
+            ["999999998", "999999999", "1000000000", "1000000001", "1000000002"]
+        );
+        assert_eq!(texts(&axis(AxisQuantity::Number, 0.0, 4e6), 4.0), ["0", "1e6", "2e6", "3e6", "4e6"]);
+        assert_eq!(
+            texts(&axis(AxisQuantity::Number, 2e-41, 8e-41), 3.0),
+            ["2e-41", "4e-41", "6e-41", "8e-41"]
         );
         assert_eq!(texts(&axis(AxisQuantity::Index, -0.5, 2.5), 12.0), ["0", "1", "2"]);
         assert_eq!(

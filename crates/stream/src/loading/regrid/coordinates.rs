@@ -84,8 +84,12 @@ pub(super) struct Curvilinear {
     pub(super) longitude: u32,
 }
 
-/// Returns `Y` for latitudes and `X` for longitudes.
+/// Returns `Y` for latitudes and `X` for longitudes in degrees; `None` for other units, such as radians, which are not converted.
 fn kind_of(array: &ArrayInfo) -> Option<AxisKind> {
+    let units = array.units.trim().to_ascii_lowercase();
+    if !(units.is_empty() || units.starts_with("deg")) {
+        return None;
+    }
     match array.attributes.get("standard_name").and_then(|value| value.text()).map(str::trim) {
         Some("latitude") => Some(AxisKind::Y),
         Some("longitude") => Some(AxisKind::X),
