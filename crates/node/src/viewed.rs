@@ -83,8 +83,8 @@ pub(crate) async fn prepare(
 /// Returns how the access of guests is taken away whom an owner removes.
 fn removal_of(guests: Arc<Guests>) -> RemovalHook {
     Box::new(move |member| {
-        let withdrawn =
-            guests.remove(&member.secret).inspect_err(|error| tracing::error!(%error, "no new token"));
+        let withdrawn = guests.remove(&member.secret, member.connection);
+        let withdrawn = withdrawn.inspect_err(|error| tracing::error!(%error, "no new token"));
         let link = withdrawn.ok().flatten()?;
         let (name, role) = (&member.name, link.role.name());
         Some(link.token.map_or_else(

@@ -5,8 +5,8 @@
 //! deleted, the token of their link is replaced, and their connections may request nothing more. The other guests who are
 //! connected stay, and reconnect with their own tokens; those of the same link who are away need its new token.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use array::{Error, ErrorKind, Result};
@@ -121,6 +121,7 @@ impl Guests {
             guests: Arc::clone(self),
             link,
             guest,
+            connection: AtomicU64::new(0),
             has_joined: AtomicBool::new(false),
             is_removed: AtomicBool::new(false),
         });
@@ -131,14 +132,17 @@ impl Guests {
         Some(pass)
     }
 
-    /// Takes away the access of the guest with this own token; `None` if there is no such guest.
+    /// Takes away the access of the guest with this own token or, if that is not kept any more, of the one who joined by this
+    /// connection; `None` if there is no such guest.
     ///
     /// # Errors
     /// `Io` if the system has no source of randomness for the new token of the link.
-    pub fn remove(&self, own_token: &str) -> Result<Option<WithdrawnLink>> {
+    pub fn remove(&self, own_token: &str, connection: u64) -> Result<Option<WithdrawnLink>> {
         let new = Token::random()?;
         let mut state = self.state();
-        let Some(at) = state.own.iter().position(|own| own.token.matches(own_token)) else { return Ok(None) };
+        let by_token = state.own.iter().position(|own| own.token.matches(own_token));
+        let at = by_token.or_else(|| state.own.iter().position(|own| own.is_by(connection)));
+        let Some(at) = at else { return Ok(None) };
         let Some(own) = state.own.remove(at) else { return Ok(None) };
         let is_of_guest = |other: &OwnToken| other.guest == own.guest;
         for pass in
@@ -170,9 +174,25 @@ impl Guests {
     }
 }
 
+impl GuestState {
+    /// Returns the place of the oldest token of the guest who has most of them.
+    fn oldest_of_most(&self) -> Option<usize> {
+        let mut counts = HashMap::<GuestNumber, usize>::new();
+        self.own.iter().for_each(|own| *counts.entry(own.guest).or_default() += 1);
+        let most = counts.values().max()?;
+        self.own.iter().position(|own| counts.get(&own.guest) == Some(most))
+    }
+}
+
 impl OwnToken {
     fn is_connected(&self) -> bool {
         self.passes.iter().any(|pass| pass.strong_count() > 0)
+    }
+
+    /// True if a guest with this token has joined by a connection.
+    fn is_by(&self, connection: u64) -> bool {
+        let has_joined = |pass: &GuestPass| pass.connection.load(Ordering::Relaxed) == connection;
+        connection > 0 && self.passes.iter().any(|pass| pass.upgrade().is_some_and(|pass| has_joined(&pass)))
     }
 
     fn add(&mut self, pass: &Arc<GuestPass>) {
@@ -190,6 +210,8 @@ pub struct GuestPass {
     guests: Arc<Guests>,
     link: Token,
     guest: GuestNumber,
+    /// Number of the connection by which the guest has joined; 0 before.
+    connection: AtomicU64,
     /// The guest takes part, and keeps that access when their link is replaced.
     has_joined: AtomicBool,
     is_removed: AtomicBool,
@@ -211,13 +233,14 @@ impl GuestPass {
         Ok(())
     }
 
-    /// Notes that the guest takes part in the session, with the secret by which they come back; it becomes a token of
-    /// their own.
+    /// Notes that the guest takes part in the session by this connection, with the secret by which they come back; it becomes a
+    /// token of their own.
     ///
     /// # Errors
     /// `Invalid` if the secret is no legal token.
-    pub fn joined(self: &Arc<Self>, secret: &str, role: GuestRole) -> Result<()> {
+    pub fn joined(self: &Arc<Self>, secret: &str, role: GuestRole, connection: u64) -> Result<()> {
         let token = Token::chosen(secret)?;
+        self.connection.store(connection, Ordering::Relaxed);
         self.has_joined.store(true, Ordering::Relaxed);
         let mut state = self.guests.state();
         if let Some(own) = state.own.iter_mut().find(|own| own.token.matches(secret)) {
@@ -229,9 +252,11 @@ impl GuestPass {
             let oldest = state.own.iter().position(is_own);
             state.own.remove(oldest.unwrap_or(0));
         } else if state.own.len() >= MAX_OWN_TOKENS {
-            // The oldest one without a connection, such as that of a further picture of a page that reconnected.
+            // The oldest one without a connection, such as that of a further picture of a page that reconnected; else one of the
+            // guest who has most.
             let unused = state.own.iter().position(|own| !own.is_connected());
-            state.own.remove(unused.unwrap_or(0));
+            let at = unused.or_else(|| state.oldest_of_most());
+            state.own.remove(at.unwrap_or(0));
         }
         let mut own =
             OwnToken { token, role, link: self.link.clone(), guest: self.guest, passes: VecDeque::new() };
@@ -252,7 +277,7 @@ mod tests {
 
     fn join(guests: &Arc<Guests>, offered: &str, secret: &str) -> Arc<GuestPass> {
         let pass = guests.pass(offered).unwrap();
-        pass.joined(secret, guests.role(offered).unwrap()).unwrap();
+        pass.joined(secret, guests.role(offered).unwrap(), 1).unwrap();
         pass
     }
 
@@ -265,7 +290,7 @@ mod tests {
         let not_joined = guests.pass("s").unwrap();
         not_joined.check().unwrap();
 
-        let withdrawn = guests.remove("bob").unwrap().unwrap();
+        let withdrawn = guests.remove("bob", 0).unwrap().unwrap();
         assert_eq!(withdrawn.role, GuestRole::Steer);
         for pass in [&bob, &second_of_bob, &not_joined] {
             assert_eq!(pass.check().unwrap_err().kind(), ErrorKind::Denied);
@@ -290,10 +315,10 @@ mod tests {
     fn two_guests_of_one_link_are_removed_with_one_new_link() {
         let guests = guests();
         let _passes = [join(&guests, "s", "bob"), join(&guests, "s", "eve")];
-        let first = guests.remove("bob").unwrap().unwrap().token.unwrap();
-        assert!(guests.remove("eve").unwrap().unwrap().token.is_none(), "the link was replaced before");
+        let first = guests.remove("bob", 0).unwrap().unwrap().token.unwrap();
+        assert!(guests.remove("eve", 0).unwrap().unwrap().token.is_none(), "the link was replaced before");
         assert_eq!(guests.links()[0].token.secret(), first.secret());
-        assert!(guests.remove("eve").unwrap().is_none());
+        assert!(guests.remove("eve", 0).unwrap().is_none());
     }
 
     #[test]
@@ -301,8 +326,8 @@ mod tests {
         let guests = guests();
         let pass = guests.pass("s").unwrap();
         for i in 0..MAX_TOKENS_OF_GUEST + 7 {
-            pass.joined(&format!("secret{i}"), GuestRole::Steer).unwrap();
-            pass.joined(&format!("secret{i}"), GuestRole::Steer).unwrap();
+            pass.joined(&format!("secret{i}"), GuestRole::Steer, 1).unwrap();
+            pass.joined(&format!("secret{i}"), GuestRole::Steer, 1).unwrap();
         }
         assert_eq!(guests.state().own.len(), MAX_TOKENS_OF_GUEST);
         assert!(guests.role("secret6").is_none() && guests.role("secret7").is_some());
@@ -312,11 +337,11 @@ mod tests {
     fn a_guest_who_was_removed_cannot_come_back_by_another_token_of_theirs() {
         let guests = guests();
         let page = join(&guests, "s", "page");
-        page.joined("pane", GuestRole::Steer).unwrap();
+        page.joined("pane", GuestRole::Steer, 1).unwrap();
         drop(join(&guests, "s", "closed-tab"));
         let other = join(&guests, "s", "other");
         let again = guests.pass("pane").unwrap();
-        guests.remove("page").unwrap().unwrap();
+        guests.remove("page", 0).unwrap().unwrap();
         for token in ["page", "pane", "closed-tab", "s"] {
             assert!(guests.role(token).is_none(), "{token}");
         }
@@ -333,5 +358,31 @@ mod tests {
         }
         assert_eq!(guests.role("stays"), Some(GuestRole::Steer));
         assert_eq!(guests.state().own.len(), MAX_OWN_TOKENS);
+    }
+
+    #[test]
+    fn a_guest_with_more_pictures_than_tokens_is_removed_by_the_connection() {
+        let guests = guests();
+        let mallory = guests.pass("s").unwrap();
+        for i in 0..=MAX_TOKENS_OF_GUEST {
+            mallory.joined(&format!("picture{i}"), GuestRole::Steer, 7).unwrap();
+        }
+        assert!(guests.role("picture0").is_none(), "its token is not kept");
+        assert!(guests.remove("picture0", 8).unwrap().is_none(), "another connection");
+        guests.remove("picture0", 7).unwrap().unwrap().token.unwrap();
+        assert!(mallory.check().is_err() && guests.role("s").is_none() && guests.role("picture9").is_none());
+    }
+
+    #[test]
+    fn guests_with_many_tokens_do_not_drop_those_of_others() {
+        let guests = guests();
+        let _bob = join(&guests, "s", "bob");
+        let passes: Vec<_> = (0..20).map(|_| guests.pass("w").unwrap()).collect();
+        for (number, pass) in passes.iter().enumerate() {
+            for i in 0..MAX_TOKENS_OF_GUEST {
+                pass.joined(&format!("{number}-{i}"), GuestRole::Watch, 9).unwrap();
+            }
+        }
+        assert!(guests.role("bob").is_some() && guests.state().own.len() == MAX_OWN_TOKENS);
     }
 }

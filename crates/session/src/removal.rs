@@ -11,6 +11,8 @@ pub struct RemovedMember {
     pub name: String,
     /// Secret by which they could have come back; it is not valid any more. Empty if they had none.
     pub secret: String,
+    /// Number of the connection by which they took part; 0 if it is not known.
+    pub connection: u64,
 }
 
 impl Room {
@@ -29,7 +31,11 @@ impl Room {
             return Err(Error::invalid("nobody can remove themselves; close the page to leave"));
         }
         let member = self.find(who)?;
-        let removed = RemovedMember { name: member.name.clone(), secret: std::mem::take(&mut member.secret) };
+        let removed = RemovedMember {
+            name: member.name.clone(),
+            secret: std::mem::take(&mut member.secret),
+            connection: member.connection,
+        };
         for gone in self.panes_of(who).into_iter().chain([who]) {
             self.leave(gone);
             self.push(RoomEvent::Tell(gone, Item::Removed { by: by.clone() }));

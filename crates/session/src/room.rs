@@ -18,6 +18,10 @@ use crate::{Item, MAX_NAME_BYTES, ParticipantId, ParticipantInfo, Role, Severity
 
 /// Most participants of one room: each has a frame loop. Includes those who are away.
 pub const MAX_PARTICIPANTS: usize = 64;
+/// Places that only owners get, so that they can enter and remove guests.
+const FOR_OWNERS: usize = 8;
+/// Most pictures of one connection in a session: a page has up to ten, and opens the next before the last has ended.
+const MAX_OF_CONNECTION: usize = 16;
 /// Longest time that the place of a participant whose connection broke is kept.
 pub const MAX_AWAY: Duration = Duration::from_secs(60);
 /// Colors of participants, distinct on dark and on light pictures; further participants share them.
@@ -98,7 +102,7 @@ pub(crate) struct RoomMember {
     /// True for a further picture of another participant's page.
     pub(crate) is_pane: bool,
     /// Number of the connection; 0 if it is not known.
-    connection: u64,
+    pub(crate) connection: u64,
 }
 
 /// Participants of a session and their views.
@@ -195,12 +199,26 @@ impl Room {
     }
 
     fn add(&mut self, entry: &RoomEntry<'_>, role: Role) -> Result<ParticipantId> {
-        if self.participants.len() >= MAX_PARTICIPANTS {
-            let away = self.participants.iter().filter_map(|(&id, p)| Some((p.away_since?, id)));
+        let of_connection = |p: &&RoomMember| p.connection == entry.connection && p.away_since.is_none();
+        if entry.connection > 0
+            && self.participants.values().filter(of_connection).count() >= MAX_OF_CONNECTION
+        {
+            return Err(Error::new(
+                ErrorKind::Busy,
+                format!("this connection takes part with {MAX_OF_CONNECTION} pictures already"),
+            ));
+        }
+        let is_guest = role != Role::Own;
+        let places = if is_guest { MAX_PARTICIPANTS - FOR_OWNERS } else { MAX_PARTICIPANTS };
+        // Owners may take the places of all who are away, guests those of guests.
+        let rivals = || self.participants.iter().filter(|(_, p)| !is_guest || p.admitted_as != Role::Own);
+        let taken = rivals().count();
+        if taken >= places {
+            let away = rivals().filter_map(|(&id, p)| Some((p.away_since?, id)));
             let Some((_, longest_away)) = away.min() else {
                 return Err(Error::new(
                     ErrorKind::Busy,
-                    format!("the session is full: it has {MAX_PARTICIPANTS} participants"),
+                    format!("the session is full: it has {taken} participants"),
                 ));
             };
             self.leave(longest_away);
@@ -664,10 +682,28 @@ mod tests {
     }
 
     #[test]
+    fn guests_leave_places_for_owners_and_a_connection_does_not_take_all() {
+        let mut room = room();
+        let mut enter = |connection, role| {
+            let entry = RoomEntry { name: "", resume: "", secret: String::new(), connection };
+            room.enter(&entry, role)
+        };
+        for _ in 0..MAX_OF_CONNECTION {
+            enter(7, Role::Watch).unwrap();
+        }
+        assert_eq!(enter(7, Role::Watch).unwrap_err().kind(), ErrorKind::Busy);
+        let others = (0u64..).take(MAX_PARTICIPANTS - FOR_OWNERS - MAX_OF_CONNECTION);
+        others.for_each(|i| drop(enter(10 + i, Role::Watch).unwrap()));
+        assert_eq!(enter(1000, Role::Steer).unwrap_err().kind(), ErrorKind::Busy);
+        enter(1000, Role::Own).unwrap();
+    }
+
+    #[test]
     fn the_room_and_its_events_are_bounded() {
+        let role_of = |i| if i < FOR_OWNERS { Role::Own } else { Role::Steer };
         let mut room = room();
         let all: Vec<ParticipantId> =
-            (0..MAX_PARTICIPANTS).map(|i| room.join(&format!("p{i}"), Role::Steer).unwrap()).collect();
+            (0..MAX_PARTICIPANTS).map(|i| room.join(&format!("p{i}"), role_of(i)).unwrap()).collect();
         assert_eq!(room.join("one more", Role::Steer).unwrap_err().kind(), ErrorKind::Busy);
         for seq in 1..200 {
             for &id in &all {

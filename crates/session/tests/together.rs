@@ -501,7 +501,9 @@ fn people_who_are_away_make_room_for_others() {
     let all: Vec<ParticipantId> = (0..MAX_PARTICIPANTS)
         .map(|i| {
             let secret = format!("s{i}");
-            room.enter(&RoomEntry { name: "x", secret, ..RoomEntry::default() }, Role::Steer).unwrap()
+            // The last places are for owners.
+            let role = if i + 8 < MAX_PARTICIPANTS { Role::Steer } else { Role::Own };
+            room.enter(&RoomEntry { name: "x", secret, ..RoomEntry::default() }, role).unwrap()
         })
         .collect();
     room.join("late", Role::Steer).unwrap_err();

@@ -53,7 +53,7 @@ impl Handler for JoinHandler {
             Right::Everything => Role::Own,
         };
         let secret = Token::random()?.secret().to_owned();
-        let participant = self.session.join_with_secret(&request, role, secret, call.client.0 + 1)?;
+        let participant = self.session.join_with_secret(&request, role, secret, connection_of(call))?;
         tokio::select! {
             biased;
             () = receive_notes(call, &participant) => Err(Error::cancelled()),
@@ -96,8 +96,13 @@ async fn send_messages(call: &OperationCall, participant: &Participant) -> Resul
     }
 }
 
+/// Returns the number of the client's connection, which is not 0.
+fn connection_of(call: &OperationCall) -> u64 {
+    call.client.0 + 1
+}
+
 /// Makes the secret of a guest who has joined a token of their own.
 fn register(call: &OperationCall, secret: &str) -> Result<()> {
     let (Some(guest), Right::Guest(role)) = (&call.guest, call.right) else { return Ok(()) };
-    if secret.is_empty() { Ok(()) } else { guest.joined(secret, role) }
+    if secret.is_empty() { Ok(()) } else { guest.joined(secret, role, connection_of(call)) }
 }

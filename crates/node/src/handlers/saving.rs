@@ -6,6 +6,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Source};
 use bytes::Bytes;
@@ -27,6 +28,8 @@ const MAX_WAITING: usize = 8;
 const PIECE_BYTES: usize = 1 << 20;
 /// Pieces of a picture that wait until the connection has room for them; then drawing waits.
 const PIECES_AHEAD: usize = 2;
+/// Longest time for which a connection may take nothing of a file; then the call ends.
+const MOST_STALLED: Duration = Duration::from_secs(60);
 /// Most stops of a film's path: as many as a session has bookmarks.
 const MAX_STOPS: usize = 64;
 
@@ -201,8 +204,19 @@ fn progress(call: &OperationCall, what: &str, done: u64, total: u64) {
     }
 }
 
+/// Sends a part of a file as soon as the connection has room.
+///
+/// # Errors
+/// `TimedOut` if the connection has none for [`MOST_STALLED`]: others wait for their turn.
 async fn piece(call: &OperationCall, offset: u64, bytes: Bytes) -> Result<()> {
-    call.operation.item(encode_json(&SavingItem::Piece { offset })?, bytes).await
+    let sending = call.operation.item(encode_json(&SavingItem::Piece { offset })?, bytes);
+    tokio::time::timeout(MOST_STALLED, sending).await.unwrap_or_else(|_| {
+        let seconds = MOST_STALLED.as_secs();
+        Err(Error::new(
+            ErrorKind::TimedOut,
+            format!("the connection took nothing of the file for {seconds} s"),
+        ))
+    })
 }
 
 fn parsed<T: DeserializeOwned>(parameters: &[u8], what: &str) -> Result<T> {
@@ -340,7 +354,7 @@ impl Handler for FilmHandler {
     }
 
     async fn run(&self, film: FilmParameters, call: &OperationCall) -> Result<()> {
-        let _turn = self.0.turn(call).await?;
+        let [_place, turn] = self.0.turn(call).await?;
         let size = ImageSize { width: film.width, height: film.height };
         let folder = FilmFolder::create()?;
         let path = folder.film(film.format);
@@ -350,6 +364,8 @@ impl Handler for FilmHandler {
         let on_progress = |done, total| progress(call, "pictures", done, total);
         let drawn = draw(&self.0.source, &request, size, resources, None, &path, on_progress).await?;
         let drawn = drawn.ok_or_else(|| Error::internal("expected a film, found none"))?;
+        // The film is finished: the next one may be drawn while this one is sent.
+        drop(turn);
         let bytes = send_file(call, &path).await?;
         let text = format!("{} pictures; the last one: {}", drawn.pictures, drawn.fidelity.text);
         let result = json!({"text": text, "truth": [drawn.fidelity], "views": [drawn.view], "bytes": bytes,
@@ -396,7 +412,6 @@ async fn send_file(call: &OperationCall, path: &std::path::Path) -> Result<u64> 
     let mut file = tokio::fs::File::open(path).await?;
     let mut sent = 0;
     loop {
-        call.operation.room().await;
         let mut bytes = Vec::with_capacity(PIECE_BYTES);
         (&mut file).take(PIECE_BYTES as u64).read_to_end(&mut bytes).await?;
         if bytes.is_empty() {
