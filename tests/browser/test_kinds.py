@@ -16,8 +16,8 @@ DATA = os.environ.get("CORRIDOR_TEST_DATA")
 # Two channels with names, colors and windows; it replaces the one that is made here.
 REAL_STACK = pathlib.Path(DATA or "/absent", "formats/zarr/6001240_labels_v0.5.zarr")
 
-# At least so many controls are operated. There are about 200; a busy machine comes to a part of them in the time of the walk.
-CONTROLS = {"climate": 40, "ct": 40, "microscope": 40, "simulation": 40, "64gb": 40}
+# At least so many controls are operated: a little less than there are, because some depend on what the node has answered.
+CONTROLS = {"climate": 215, "ct": 210, "microscope": 190, "simulation": 230, "64gb": 165}
 
 
 @pytest.mark.parametrize("kind", CONTROLS)

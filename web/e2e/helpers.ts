@@ -117,6 +117,16 @@ export async function drag(
   await page.mouse.up();
 }
 
+/** Returns the view on the screen, as the link of the dialog for saving has it: in the address a camera that nobody has moved is left out. */
+export async function viewNow(page: Page): Promise<Record<string, unknown>> {
+  await page.keyboard.press("s");
+  await page.click("#save-tab-text");
+  const link = await page.inputValue('[data-text="link"]');
+  await page.keyboard.press("Escape");
+  const text = /view=([^&]*)/.exec(link)?.[1] ?? "";
+  return JSON.parse(Buffer.from(text, "base64url").toString()) as Record<string, unknown>;
+}
+
 /** Moves fingers on the picture, each from one point to another, at the same time. */
 export async function touch(
   page: Page,

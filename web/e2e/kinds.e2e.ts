@@ -1,5 +1,5 @@
-//! Each control of the page once, on data of one kind: whatever a person presses, the page has no error, and the picture comes back.
-//! Controls are found in the page; only those that are left alone are listed here.
+//! Each control of the page once, on data of one kind: whatever a person presses, the page answers, has no error, and the picture comes
+//! back. Controls are found in the page; only those that are left alone are listed here.
 //!
 //! `CORRIDOR_E2E_KIND`: the kind, for names of screenshots; `CORRIDOR_E2E_CONTROLS`: how many controls there are at least;
 //! `CORRIDOR_E2E_BEGIN`: `shown` if the first picture need not be complete.
@@ -7,9 +7,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { errors as playwright, type Browser, type Locator, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 
+import { install, type Control, type Facts, type How, type Look } from "./controls.ts";
 import { complete, launch, open, screenshot, thumbnail, visibleShare } from "./helpers.ts";
 
 const url = inject("baseUrl");
@@ -21,12 +22,10 @@ const MOST_OPTIONS = 6;
 const MOST_ALIKE = 2;
 /** Share of the picture that shows data. */
 const NOT_EMPTY = 0.01;
-/** How long a control may be covered or move. */
-const STILL_MILLIS = 5000;
-/** After this time no other control is operated: on a busy machine a part of them is. */
-const WALK_MILLIS = 40_000;
-/** How long a change may take to be on the screen before the next control is operated. */
-const SHOWN_MILLIS = 100;
+/** How long a control may be covered, as by a message. */
+const COVERED_MILLIS = 10_000;
+/** After this time no other control is operated, and the test fails; on an idle machine all take less than a minute. */
+const WALK_MILLIS = 200_000;
 
 /** Controls that are left alone, by place and name, and why. */
 const LEFT_ALONE: readonly (readonly [control: RegExp, reason: string])[] = [
@@ -43,38 +42,42 @@ const LEFT_ALONE: readonly (readonly [control: RegExp, reason: string])[] = [
   [/: Connect a #-D mouse…$/, "waits for the browser's dialog for devices"],
   [/: Role of /, "takes the right to change the session from this page"],
 ];
-/** Controls that hide others, which go first. */
+/** Ways to operate a control by a press on its place. */
+const PRESSED: ReadonlySet<How> = new Set(["press", "tick", "pick"]);
+/** How long the page may take to answer, where that comes from the node. */
+const ANSWER_MILLIS = 3000;
+/** Controls after whose answer, which comes from the node, others can be operated. */
+const LATE = /: Undo the last change of your view$/;
+/** Controls that disappear by themselves. */
+const FLEETING = /: Dismiss \d$/;
+/** How often a button is pressed to operate all controls that appear by it. */
+const MOST_PRESSES = 3;
+/** Controls that may disappear, by what the walk does elsewhere, before it comes to them. */
+const MOST_LEFT = 5;
+/** The choice of other data, of which some layers are left out, goes last. */
+const LAST = /^: Array$/;
+/** Controls that hide others, which go after these. */
 const HIDING = /: (Close|Hide .*|Cancel|Skip|Dismiss|Delete|Remove.*)$/;
-
-interface Control {
-  /** Selector of the element. */
-  readonly at: string;
-  /** Places in which it lies and label, without numbers: the same after the page has made the element anew. */
-  readonly name: string;
-  /** Its number among those of the same name. */
-  readonly number: number;
-  readonly how: "press" | "choose" | "tick" | "pick" | "slide" | "color" | "type" | "nudge";
-  readonly isEnabled: boolean;
-}
 
 let browser: Browser;
 let page: Page;
 let errors: string[];
 let deadline: number;
-/** Keys of controls that the walk has come to, and of those that it could operate. */
-const seen = new Set<string>();
+/** Keys of controls that could be seen, of those that were operated, and of those after which the page changed. */
+const offered = new Set<string>();
 const operated = new Set<string>();
+const answered = new Set<string>();
 
 beforeAll(async () => {
   browser = await launch();
   ({ page, errors } = await open(browser, url));
-  page.setDefaultTimeout(STILL_MILLIS);
   // Blurred grounds and transitions would take a busy machine most of the time.
   await page.evaluate(() => {
     const plain = new CSSStyleSheet();
     plain.replaceSync("* { backdrop-filter: none !important; transition: none !important; }");
     document.adoptedStyleSheets.push(plain);
   });
+  await page.evaluate(install, { options: MOST_OPTIONS, alike: MOST_ALIKE });
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
 });
 
@@ -82,192 +85,175 @@ afterAll(async () => {
   await browser.close();
 });
 
-/** Returns the controls that can be seen: of the topmost dialog, else of the page. */
-async function shownControls(): Promise<Control[]> {
-  return page.evaluate(
-    ({ mostOptions, mostAlike }) => {
-      const text = (nodes: Iterable<Node>) => [...nodes].map((node) => node.textContent?.trim()).join(" ");
-      const titles = [":scope > h2", ":scope > .group-head h2", ":scope > .help-head h2"].join(", ");
-      const places = "dialog, section, aside, nav, form, article, details, [role=group]";
-      const placeOf = (element: Element | null): string => {
-        const place = element?.closest(places);
-        if (!place) return "";
-        const title = place.querySelector(titles)?.textContent ?? place.getAttribute("aria-label");
-        return [placeOf(place.parentElement), title].filter(Boolean).join(" / ");
-      };
-      const nameOf = (element: Element) => {
-        const label = element.closest("label")?.childNodes ?? [];
-        const words = text([...label].filter((node) => !node.contains(element)));
-        return element.getAttribute("aria-label") ?? (words || text([element]));
-      };
-      const howOf = (element: Element) => {
-        if (element instanceof HTMLSelectElement) return "choose";
-        if (element instanceof HTMLTextAreaElement) return "type";
-        if (!(element instanceof HTMLInputElement))
-          return element.matches("[role=slider]") ? "nudge" : "press";
-        const { type } = element;
-        if (type === "checkbox") return "tick";
-        return type === "radio" ? "pick" : type === "range" ? "slide" : type === "color" ? "color" : "type";
-      };
-      const counts = new Map<string, number>();
-      const count = (name: string) => counts.set(name, (counts.get(name) ?? 0) + 1).get(name) ?? 1;
-      const marked = window as unknown as { controls: number };
-      // Elements keep their number.
-      marked.controls ||= 0;
-      const top = [...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body;
-      return [...top.querySelectorAll<HTMLElement>("button, summary, select, textarea, input, [role=slider]")]
-        .filter((element) => element.checkVisibility({ visibilityProperty: true }))
-        .filter((element) => element.closest(`li:nth-child(n + ${mostAlike + 1})`) === null)
-        .filter((element) => !element.matches("[type=radio]") || count("radio") <= mostOptions)
-        .map((element) => {
-          const id = element.getAttribute("data-control") ?? String(++marked.controls);
-          element.dataset.control = id;
-          const name = `${placeOf(element)}: ${nameOf(element)}`.replace(/\d+/g, "#");
-          const isEnabled = !element.matches(":disabled, [readonly]");
-          return { at: `[data-control="${id}"]`, name, number: count(name), how: howOf(element), isEnabled };
-        });
-    },
-    { mostOptions: MOST_OPTIONS, mostAlike: MOST_ALIKE },
-  );
+/**
+ * Returns the page once the last action has reached its state; expects no error on it, in the console or in a notice. `millis`: how long to
+ * wait for a change of the page.
+ */
+async function look(what: string, millis = 0): Promise<Look> {
+  const now = await page.evaluate((most) => window.walker.look(most), millis);
+  expect([...errors, ...now.bad], what).toEqual([]);
+  for (const one of now.controls.filter(isOffered)) offered.add(keyOf(one));
+  return now;
+}
+
+/** Brings a control into sight, and waits while something lies over one that is pressed; null if it is gone. */
+async function find(at: string, isPressed = true): Promise<Facts | null> {
+  const end = performance.now() + COVERED_MILLIS;
+  for (;;) {
+    const facts = await page.evaluate((selector) => window.walker.find(selector), at);
+    if (!isPressed || !facts?.cover) return facts;
+    if (performance.now() > end) throw new Error(`covered by ${facts.cover}`);
+    await page.waitForTimeout(100);
+  }
 }
 
 function keyOf({ name, number }: Control): string {
   return `${name} ${number}`;
 }
 
-/** Waits a moment for the change to be shown, and expects no error on the page, in the console or in a notice. */
-async function healthy(what: string): Promise<void> {
-  const said = await page.evaluate(async (millis) => {
-    const end = performance.now() + millis;
-    const frame = () => new Promise((shown) => requestAnimationFrame(shown));
-    // After two frames the action has reached the page's state.
-    for (let i = 0; i < 2 || (document.body.dataset.current !== "true" && performance.now() < end); i++)
-      await frame();
-    const bad = document.querySelectorAll('.toast.error, .notice[data-tone="bad"]');
-    return [...bad].filter((element) => element.checkVisibility()).map((element) => element.textContent);
-  }, SHOWN_MILLIS);
-  expect([...errors, ...said], what).toEqual([]);
+/** True for a control that is to be operated: of many alike the first ones. */
+function isOffered(one: Control): boolean {
+  return one.isEnabled && one.number <= MOST_ALIKE && !LEFT_ALONE.some(([what]) => what.test(one.name));
 }
 
 /** Operates each control that can be seen, besides those that could be operated `before`, and all that appears by it. */
-async function walk(before: ReadonlyMap<string, boolean> = new Map()): Promise<void> {
-  for (;;) {
-    const shown = await shownControls();
-    const left = shown.filter(
-      (one) =>
-        one.isEnabled &&
-        one.number <= MOST_ALIKE &&
-        before.get(keyOf(one)) !== true &&
-        !seen.has(keyOf(one)) &&
-        !LEFT_ALONE.some(([what]) => what.test(one.name)),
-    );
-    // What has just opened goes first, because it closes when something else is pressed.
-    const rank = (one: Control) => (HIDING.test(one.name) ? 2 : 0) + (before.has(keyOf(one)) ? 1 : 0);
-    const [next] = left.sort((a, b) => rank(a) - rank(b));
-    if (!next || performance.now() > deadline) return;
-    seen.add(keyOf(next));
-    await operate(next, new Map(shown.map((one) => [keyOf(one), one.isEnabled]))).catch(
-      async (error: unknown) => {
-        // A message may disappear at any time, and a list may be made anew.
-        const isGone = error instanceof playwright.TimeoutError && !(await page.locator(next.at).isVisible());
-        if (!isGone) throw new Error(`${keyOf(next)}: ${String(error)}`, { cause: error });
-      },
-    );
+async function walk(first: Look, before: ReadonlyMap<string, boolean> = new Map()): Promise<void> {
+  const missed = new Set<string>();
+  const gone = new Set<string>();
+  const isLeft = (one: Control) =>
+    isOffered(one) && before.get(keyOf(one)) !== true && !operated.has(keyOf(one)) && !gone.has(keyOf(one));
+  // What has just opened goes first, because it closes when something else is pressed; what shows other controls instead of these, later.
+  const rank = (one: Control) =>
+    (LAST.test(one.name) ? 8 : 0) +
+    (HIDING.test(one.name) ? 4 : 0) +
+    (before.has(keyOf(one)) ? 2 : 0) +
+    (one.isTab ? 1 : 0);
+  for (let now = first; ; now = await look("after all that could be seen")) {
+    const left = now.controls.filter(isLeft).sort((a, b) => rank(a) - rank(b));
+    if (left.length === 0) return;
+    for (const one of left) {
+      if (performance.now() > deadline) return;
+      // What has appeared meanwhile was operated at once.
+      if (!isLeft(one)) continue;
+      const isFound = await operate(one, now).catch((error: unknown) => {
+        throw new Error(`${keyOf(one)}: ${String(error)}`, { cause: error });
+      });
+      if (isFound) continue;
+      // A message disappears at any time, and a list is made anew: then the others may have other elements, too.
+      if (missed.has(keyOf(one))) gone.add(keyOf(one));
+      missed.add(keyOf(one));
+      break;
+    }
   }
 }
 
-/** Operates one control, then all that appeared by it, and takes its change back where it can. */
-async function operate(one: Control, shown: ReadonlyMap<string, boolean>): Promise<void> {
+/** Operates one control, then all that appeared by it, and takes its change back where it can; false if it is gone. */
+async function operate(one: Control, before: Look): Promise<boolean> {
   const { at, how } = one;
   const key = keyOf(one);
-  const control = page.locator(`${at}:not(:disabled)`);
-  /** Does nothing where the control is gone. */
-  const back = async (run: () => Promise<unknown>) => {
-    if (await control.isVisible()) await run();
-  };
+  const shown = new Map(before.controls.map((control) => [keyOf(control), control.isEnabled]));
+  const facts = await find(at, PRESSED.has(how));
+  if (!facts) return false;
+  operated.add(key);
+  const isNew = (other: Control) =>
+    isOffered(other) && shown.get(keyOf(other)) !== true && !operated.has(keyOf(other));
   const act = async (run: () => Promise<unknown>) => {
-    if (!(await control.isVisible())) return;
     await run();
-    operated.add(key);
-    await healthy(key);
-    await walk(shown);
+    let now = await look(key, facts.isInert || answered.has(key) ? 0 : ANSWER_MILLIS);
+    if (facts.isInert || now.changes > 0) answered.add(key);
+    const end = performance.now() + ANSWER_MILLIS;
+    while (LATE.test(one.name) && !now.controls.some(isNew) && performance.now() < end) now = await look(key);
+    await walk(now, shown);
+    return now.controls.some(isNew);
   };
-  const enter = (text: string) => control.fill(text).then(() => control.blur());
+  const set = (value: string) =>
+    page.evaluate(
+      ([selector, text]) => {
+        window.walker.set(selector, text);
+      },
+      [at, value] as const,
+    );
+  const type = async (text: string) => {
+    await page.evaluate((selector) => {
+      window.walker.focus(selector);
+    }, at);
+    await page.keyboard.insertText(text);
+    await page.evaluate(() => {
+      window.walker.blur();
+    });
+  };
+  const click = async (selector: string) => {
+    const place = await find(selector);
+    if (place) await page.mouse.click(place.x, place.y);
+  };
   switch (how) {
     case "press":
-      await press(control, act);
+      // What has opened may close before all in it was operated.
+      for (let round = 0; round < MOST_PRESSES && (await press(at, before.dialogs, act)); round++);
       break;
     case "nudge":
-      await act(() => control.press("ArrowUp"));
-      await back(() => control.press("ArrowDown"));
+      await page.evaluate((selector) => {
+        window.walker.focus(selector);
+      }, at);
+      await act(() => page.keyboard.press("ArrowUp"));
+      await page.evaluate((selector) => {
+        window.walker.focus(selector);
+      }, at);
+      await page.keyboard.press("ArrowDown");
       break;
     case "tick":
-      await act(() => control.click());
-      await back(() => control.click());
+      await act(() => click(at));
+      await click(at);
       break;
-    case "pick": {
-      const group = page.locator(`input[name="${(await control.getAttribute("name")) ?? ""}"]`);
-      const before = await group.and(page.locator(":checked")).first().inputValue();
-      await act(() => control.check({ force: true }));
-      await back(() => group.and(page.locator(`[value="${before}"]`)).check({ force: true }));
+    case "pick":
+      await act(() => click(at));
+      if (facts.checked !== "") await click(facts.checked);
       break;
-    }
-    case "choose": {
-      const before = await control.inputValue();
-      const options = await control
-        .locator("option:enabled")
-        .evaluateAll((all) => all.map((option) => (option as HTMLOptionElement).value));
-      for (const option of options.slice(0, MOST_OPTIONS)) await act(() => control.selectOption(option));
-      await back(() => control.selectOption(before));
+    case "choose":
+      for (const option of facts.options.length > 0 ? facts.options : [facts.value])
+        await act(() => set(option));
+      await set(facts.value);
       break;
-    }
     case "color":
-    case "slide": {
-      const before = await control.inputValue();
-      const other = how === "color" ? "#3366cc" : await control.evaluate(middle);
-      await act(() => enter(other));
-      await back(() => enter(before));
+    case "slide":
+      await act(() => set(how === "color" ? "#3366cc" : facts.middle));
+      await set(facts.value);
       break;
-    }
-    case "type": {
-      const before = await control.inputValue();
-      await act(() => enter("1"));
+    case "type":
+      await act(() => type("1"));
       // A text for others is left for the button that sends it.
-      const isForOthers = await control.evaluate((input) => input.closest("form") !== null);
-      if (!isForOthers) await back(() => enter(before));
-    }
+      if (!facts.isInForm) await type(facts.value);
   }
+  return true;
 }
 
-/** Returns the middle of a slider. */
-function middle(slider: Element): string {
-  const { min, max, step } = slider as HTMLInputElement;
-  const steps = Math.round((Number(max) - Number(min)) / 2 / Number(step));
-  return String(Number(min) + steps * Number(step));
-}
-
-/** Presses a button, and takes back what it opened, closed or chose. */
-async function press(control: Locator, act: (run: () => Promise<unknown>) => Promise<void>): Promise<void> {
-  const dialogs = page.locator("dialog[open]");
-  const [open, expanded] = [await dialogs.count(), await control.getAttribute("aria-expanded")];
-  const siblings = control.locator("xpath=../button");
-  const pressed = (await siblings.count()) > 0 ? await siblings.evaluateAll(pressedOf) : [];
-  await act(() => control.click());
-  if ((await dialogs.count()) > open) await page.keyboard.press("Escape");
+/**
+ * Presses a button, and takes back what it opened, closed or chose; true if controls that appeared by it were not operated. `act` tells that
+ * after an action.
+ */
+async function press(
+  at: string,
+  dialogs: number,
+  act: (run: () => Promise<unknown>) => Promise<boolean>,
+): Promise<boolean> {
+  const click = ({ x, y }: Facts) => page.mouse.click(x, y);
+  const dialogsNow = () => page.locator("dialog[open]").count();
+  const before = await find(at);
+  if (!before) return false;
+  const isMore = await act(() => click(before));
+  if ((await dialogsNow()) > dialogs) await page.keyboard.press("Escape");
   // A button of a dialog may have closed it.
-  await expect.poll(() => dialogs.count()).toBeLessThanOrEqual(open);
-  if (!(await control.isVisible())) return;
-  if ((await control.getAttribute("aria-expanded")) !== expanded) await act(() => control.click());
-  const now = await siblings.evaluateAll(pressedOf);
+  await expect.poll(dialogsNow).toBeLessThanOrEqual(dialogs);
+  const now = await find(at);
+  if (!now) return false;
+  if (now.expanded !== before.expanded) await act(() => click(now));
   // Of several that exclude one another, the one before; else the button itself.
-  const other = pressed.find((at) => !now.includes(at)) ?? now.find((at) => !pressed.includes(at));
-  if (other !== undefined) await act(() => page.locator(other).click());
-}
-
-/** Returns the pressed ones of buttons. */
-function pressedOf(buttons: readonly Element[]): string[] {
-  const pressed = buttons.filter((button) => button.getAttribute("aria-pressed") === "true");
-  return pressed.map((button) => `[data-control="${button.getAttribute("data-control") ?? ""}"]`);
+  const other =
+    before.pressed.find((one) => !now.pressed.includes(one)) ??
+    now.pressed.find((one) => !before.pressed.includes(one));
+  const pressed = other === undefined ? null : await find(other);
+  if (pressed) await act(() => click(pressed));
+  return isMore;
 }
 
 it("the first picture shows something", async () => {
@@ -281,17 +267,28 @@ it("the first picture shows something", async () => {
 
 it("each control of the page can be operated", async () => {
   deadline = performance.now() + WALK_MILLIS;
-  await walk();
+  await walk(await look("at the beginning"));
   await screenshot(page, `${kind}-walked`);
+  const not = (keys: ReadonlySet<string>, others: ReadonlySet<string>) =>
+    [...keys].filter((key) => !others.has(key) && !FLEETING.test(key));
+  const [left, silent] = [not(offered, operated), not(operated, answered)];
   const folder = process.env.CORRIDOR_E2E_OUT;
-  if (folder !== undefined) writeFileSync(join(folder, "controls.txt"), [...operated].join("\n"));
+  if (folder !== undefined) {
+    writeFileSync(join(folder, "controls.txt"), [...operated].join("\n"));
+    writeFileSync(join(folder, "controls-left.txt"), left.join("\n"));
+  }
+  expect(performance.now(), "end of the walk").toBeLessThan(deadline);
+  expect(silent, "controls to which the page did not answer").toEqual([]);
+  expect(left.length, left.join("\n")).toBeLessThanOrEqual(MOST_LEFT);
   expect(operated.size, [...operated].join("\n")).toBeGreaterThanOrEqual(leastControls);
 });
 
 it("the picture comes back", async () => {
+  const whole = page.getByRole("button", { name: "Whole volume" });
+  if ((await whole.isVisible()) && (await whole.isEnabled())) await whole.click();
   await page.locator('.toolbar [aria-label="Reset the camera"]').click();
   await complete(page);
   await screenshot(page, `${kind}-end`);
   expect(visibleShare(await thumbnail(page))).toBeGreaterThan(NOT_EMPTY);
-  await healthy("at the end");
+  await look("at the end");
 });

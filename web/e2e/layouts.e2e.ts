@@ -4,7 +4,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 
-import { complete, difference, drag, launch, open, screenshot, thumbnail } from "./helpers.ts";
+import { complete, difference, drag, launch, open, screenshot, thumbnail, viewNow } from "./helpers.ts";
 
 const kind = process.env.CORRIDOR_E2E_LAYOUT;
 const SIZE = { width: 1360, height: 820 };
@@ -65,16 +65,51 @@ function covered(name: string): Promise<number> {
     });
 }
 
+/** The camera, after the node was told the newest size of the picture. */
+async function cameraNow(): Promise<unknown> {
+  await page.waitForTimeout(400);
+  await complete(page);
+  return (await viewNow(page)).camera;
+}
+
+describe.runIf(kind !== undefined)("the first camera", () => {
+  // A picture that is higher than wide: in all others the height of the volume decides.
+  const narrow = () => page.setViewportSize({ ...SIZE, width: 860 });
+  const wide = () => page.setViewportSize(SIZE);
+
+  it("is that of a reset, also in a window of another size", async () => {
+    const first = await cameraNow();
+    await page.keyboard.press("r");
+    expect(await cameraNow()).toEqual(first);
+    await narrow();
+    const other = await cameraNow();
+    expect(other).not.toEqual(first);
+    await page.keyboard.press("r");
+    expect(await cameraNow()).toEqual(other);
+    await wide();
+    expect(await cameraNow()).toEqual(first);
+  });
+
+  it("stays once it was moved", async () => {
+    await page.mouse.move(600, 400);
+    await page.mouse.wheel(0, -200);
+    const moved = await cameraNow();
+    await narrow();
+    expect(await cameraNow()).toEqual(moved);
+    await wide();
+    await page.locator("#picture").focus();
+    await page.keyboard.press("r");
+    await complete(page);
+  });
+});
+
 describe.runIf(kind === "map")("a map", () => {
   it("opens as an image with parallel rays, and drags move it", async () => {
     expect(await layout()).toBe("image");
-    const { camera } = (await viewInLink()) as { camera: { projection: object; up: number[] } };
+    const { camera } = (await viewNow(page)) as { camera: { projection: object; up: number[] } };
     expect(camera.projection).toHaveProperty("orthographic");
     expect(camera.up).toEqual([0, 1, 0]);
     await screenshot(page, "map-1-whole");
-    // The first camera was chosen before the panels had their places.
-    await page.mouse.dblclick(500, 400);
-    await complete(page);
     const before = await thumbnail(page);
     await drag(page, [500, 400], [120, 60]);
     await complete(page);

@@ -131,13 +131,18 @@ async function start(): Promise<void> {
     viewer.paneCameras,
   );
   const arrangement = layoutBar(viewer, layouts);
+  const tell = (text: string) => {
+    viewer.tell("info", text);
+  };
   // An image is seen head on, by parallel rays.
   const actions: Actions = Object.assign(Object.create(viewer) as Actions, {
     axisView: (index: number) => {
-      if (!layouts.isImage) viewer.axisView(index);
+      if (layouts.isImage) tell(texts.layout.imageOnly);
+      else viewer.axisView(index);
     },
     toggleProjection: () => {
-      if (!layouts.isImage) viewer.toggleProjection();
+      if (layouts.isImage) tell(texts.layout.imageOnly);
+      else viewer.toggleProjection();
     },
   });
   const handleSettings = new HandleSettings();
@@ -172,9 +177,7 @@ async function start(): Promise<void> {
     state,
     token: () => viewer.token,
     follow: together.follow,
-    tell: (text) => {
-      viewer.tell("info", text);
-    },
+    tell,
   });
   const sign = listenToDrops(opening, viewer, () => state().mayOpen);
   const [pointers, people] = [togetherOverlay(together, size), togetherPanel(viewer)];
@@ -239,7 +242,7 @@ async function start(): Promise<void> {
   const activeAxis = () => panes.activeAxis;
   // The first picture is fitted to the place that the panel leaves.
   document.body.classList.toggle("panel-open", viewer.state.isPanelOpen);
-  listenToKeys(keyHandlers({ ...target, layouts, state, stepTime: viewer.stepTime, activeAxis }));
+  listenToKeys(keyHandlers({ ...target, layouts, state, stepTime: viewer.stepTime, tell, activeAxis }));
   const devices = new Devices(
     {
       ...target,

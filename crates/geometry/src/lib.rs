@@ -19,13 +19,14 @@
 
 mod bytes;
 mod formats;
+mod json;
 mod limits;
 mod model;
 mod read;
 
 pub use limits::{
-    MAX_DECODED_BYTES, MAX_FILE_BYTES, MAX_JSON_BYTES, MAX_TEXT_BYTES, MAX_TEXTS, MAX_TRIANGLES,
-    MAX_VALUE_NAMES, MAX_VERTICES,
+    MAX_DECODED_BYTES, MAX_FILE_BYTES, MAX_JSON_BYTES, MAX_JSON_TREE_BYTES, MAX_TEXT_BYTES, MAX_TEXTS,
+    MAX_TRIANGLES, MAX_VALUE_NAMES, MAX_VALUES, MAX_VERTICES,
 };
 pub use model::{Geometry, GeometrySpace, VertexText, VertexValues};
 pub use read::{EXTENSIONS, is_geometry_name, read};

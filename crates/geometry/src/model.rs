@@ -2,7 +2,7 @@
 
 use array::{Error, Result};
 
-use crate::{MAX_JSON_BYTES, MAX_TEXT_BYTES, MAX_TEXTS, MAX_TRIANGLES, MAX_VALUE_NAMES, MAX_VERTICES};
+use crate::{MAX_TEXT_BYTES, MAX_TEXTS, MAX_TRIANGLES, MAX_VALUE_NAMES, MAX_VALUES, MAX_VERTICES};
 
 /// Space of the positions of a geometry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,9 +118,7 @@ impl Geometry {
         self.values.retain(|values| values.values.len() == vertices);
         if self.values.len() > MAX_VALUE_NAMES {
             let more = self.values.len() - MAX_VALUE_NAMES;
-            self.notes.push(format!(
-                "{more} of its sets of values are left out: at most {MAX_VALUE_NAMES} are kept."
-            ));
+            self.notes.push(omitted_values_note(more));
             self.values.truncate(MAX_VALUE_NAMES);
         }
         if self.texts.len() > MAX_TEXTS {
@@ -148,10 +146,41 @@ impl Geometry {
     }
 
     /// Adds the segments of a line through these vertices.
-    pub(crate) fn add_line(&mut self, vertices: impl Iterator<Item = u32> + Clone) -> Result<()> {
+    pub(crate) fn add_line(&mut self, vertices: impl ExactSizeIterator<Item = u32> + Clone) -> Result<()> {
+        let more = vertices.len().saturating_sub(1);
+        check_count(self.lines.len() + more, MAX_TRIANGLES, "segments of lines")?;
         let next = vertices.clone().skip(1);
         self.lines.extend(vertices.zip(next).map(|(from, to)| [from, to]));
-        check_count(self.lines.len(), MAX_TRIANGLES, "segments of lines")
+        Ok(())
+    }
+
+    /// Returns whether values of this name are kept: it is known, or fewer than [`MAX_VALUE_NAMES`] are.
+    pub(crate) fn has_room_for_values(&self, name: &str) -> bool {
+        self.values.len() < MAX_VALUE_NAMES || self.values_of(name).is_some()
+    }
+
+    /// Returns the values of a name, for `vertices` vertices that the caller may add. Creates them if they are missing; `None` if
+    /// there is no room for them.
+    pub(crate) fn values_entry(&mut self, name: &str, vertices: usize) -> Result<Option<&mut Vec<f32>>> {
+        if !self.has_room_for_values(name) {
+            return Ok(None);
+        }
+        let known = self.values.iter().position(|values| values.name == name);
+        let place = known.unwrap_or_else(|| {
+            self.values.push(VertexValues { name: name.to_owned(), values: Vec::new() });
+            self.values.len() - 1
+        });
+        check_values(self.values.len(), vertices)?;
+        Ok(Some(&mut self.values[place].values))
+    }
+
+    /// Fills the values of all names with NaN, up to this number of vertices.
+    pub(crate) fn fill_values(&mut self, vertices: usize) -> Result<()> {
+        check_values(self.values.len(), vertices)?;
+        for values in &mut self.values {
+            values.values.resize(vertices, f32::NAN);
+        }
+        Ok(())
     }
 
     /// Adds a vertex; returns its index.
@@ -181,6 +210,11 @@ pub(crate) fn omitted_texts_note(count: usize) -> String {
     format!("{count} of its texts are left out: at most {MAX_TEXTS} are kept.")
 }
 
+/// Returns the note about sets of values that are left out.
+pub(crate) fn omitted_values_note(count: usize) -> String {
+    format!("{count} of its sets of values are left out: at most {MAX_VALUE_NAMES} are kept.")
+}
+
 /// Longest part of a file in an error, letters.
 const EXCERPT_LETTERS: usize = 60;
 
@@ -192,17 +226,16 @@ pub(crate) fn excerpt(text: &str) -> String {
     }
 }
 
-/// Parses JSON of a bounded size.
-pub(crate) fn parse_json(text: &[u8], format: &str) -> Result<serde_json::Value> {
-    if text.len() > MAX_JSON_BYTES {
-        return Err(Error::too_large(format!(
-            "expected at most {MAX_JSON_BYTES} bytes of JSON in {format}, found {}; simplify the geometry, or save it in \
-             another format, such as PLY",
-            text.len()
-        )));
-    }
-    serde_json::from_slice(text)
-        .map_err(|e| Error::corrupt(format!("expected {format}, found a mistake in its JSON: {e}")))
+/// Returns the beginning of bytes of a file as text, for an error.
+pub(crate) fn excerpt_of_bytes(bytes: &[u8]) -> String {
+    // A letter has at most four bytes.
+    let most = 4 * (EXCERPT_LETTERS + 1);
+    excerpt(&String::from_utf8_lossy(&bytes[..bytes.len().min(most)]))
+}
+
+/// Checks the values by vertex of all names together, before they take memory.
+pub(crate) fn check_values(names: usize, vertices: usize) -> Result<()> {
+    check_count(names.saturating_mul(vertices), MAX_VALUES, "values by vertex")
 }
 
 pub(crate) fn check_count(found: usize, most: usize, of: &str) -> Result<()> {

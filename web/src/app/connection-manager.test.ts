@@ -37,6 +37,7 @@ let states: ConnectionState[];
 let size: { width: number; height: number };
 let manager: ConnectionManager;
 let ownToken: string;
+let told: { width: number; height: number }[];
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -47,6 +48,7 @@ beforeEach(() => {
   vi.stubGlobal("Worker", FakeWorker);
   states = [];
   ownToken = "";
+  told = [];
   size = { width: 640, height: 480 };
   manager = new ConnectionManager({
     token: () => "",
@@ -54,6 +56,7 @@ beforeEach(() => {
     join: () => ({ session: "main", name: "", resume: "", ...size }),
     receive: () => undefined,
     onState: (state) => states.push(state),
+    onSize: () => told.push(manager.size),
   });
   manager.connect();
 });
@@ -70,6 +73,7 @@ it("a size that changes before the page has joined is sent afterwards", () => {
   expect(FakeWorker.last.received.map(({ kind }) => kind)).toEqual(["connect"]);
   FakeWorker.last.send(JOINED);
   expect(FakeWorker.last.received.at(-1)).toEqual({ kind: "note", note: { kind: "resize", ...size } });
+  expect(told).toEqual([size]);
   manager.resize(size);
   vi.advanceTimersByTime(1000);
   expect(FakeWorker.last.received).toHaveLength(2);

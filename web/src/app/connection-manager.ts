@@ -19,6 +19,8 @@ export interface ConnectionManagerOptions {
   readonly join: () => Join;
   readonly receive: (message: FromWorker) => void;
   readonly onState: (state: ConnectionState) => void;
+  /** Called when the node was told another size of the picture. */
+  readonly onSize: () => void;
   /** Way to the node in a page without a connection of its own, whose messages are then handled by the page's thread: they pass
    * through it anyway, and frames of other programs often allow no worker. */
   readonly transport?: Transport | undefined;
@@ -76,6 +78,11 @@ export class ConnectionManager {
     return worker;
   }
 
+  /** Size of the picture that the node knows of. */
+  get size(): PixelSize {
+    return this.#sentSize;
+  }
+
   connect(): void {
     this.#connect(this.#options.token());
   }
@@ -121,6 +128,7 @@ export class ConnectionManager {
     if (isSent || !this.#isOpen) return;
     this.#sentSize = this.#size;
     this.note({ kind: "resize", width, height });
+    this.#options.onSize();
   }
 
   #receive(message: FromWorker): void {

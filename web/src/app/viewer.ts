@@ -33,6 +33,7 @@ import { Calls } from "./calls.ts";
 import { pageStorage } from "./storage.ts";
 import { copyText } from "./clipboard.ts";
 import { ConnectionManager } from "./connection-manager.ts";
+import { FirstCamera } from "./first-camera.ts";
 import { Screenshot, type PaintOver } from "./screenshot.ts";
 import { INITIAL_STATE, type Actions, type PageActions, type State, type Toast } from "./state.ts";
 import { StatsRequests } from "./stats-requests.ts";
@@ -55,6 +56,11 @@ export interface ViewerOptions {
   readonly onPane: (message: Extract<FromWorker, { kind: "pane" }>) => void;
   /** Sets the cameras of further pictures, which another link has. */
   readonly onPaneCameras: (cameras: PaneCameras) => void;
+  /**
+   * Returns the camera that shows all of the data in the arrangement of the page, null if the node chooses it. Without this, the page
+   * never asks for another camera by itself.
+   */
+  readonly wholeCamera?: () => Camera | null;
   /** Host of a page in a frame. */
   readonly embedding: Embedding | null;
 }
@@ -64,6 +70,7 @@ export class Viewer implements Actions {
   readonly #picture: Picture;
   readonly #screenshot: Screenshot;
   readonly #viewSync = new ViewSync();
+  readonly #firstCamera = new FirstCamera();
   readonly #address: Address;
   readonly #connection: ConnectionManager;
   readonly #toasts = new Toasts((toasts) => {
@@ -84,6 +91,8 @@ export class Viewer implements Actions {
   #state: State = { ...INITIAL_STATE, together: Together.initial() };
   /** View to restore on connecting: settings of the link at first, later the whole view. */
   #requestedView: ViewPatch;
+  /** Size of the picture that the node was told on joining. */
+  #joinedSize: PixelSize = { width: 0, height: 0 };
   #isScheduled = false;
   /** The data set as described, and the arrays drawn on other axes. */
   #described: Dataset | null = null;
@@ -137,13 +146,16 @@ export class Viewer implements Actions {
         session: "main",
         ...this.together.identity(),
         ...(options.name === undefined ? {} : { name: options.name }),
-        ...pictureSize(this.#screen()),
+        ...this.#sizeToJoin(),
       }),
       receive: (message) => {
         this.#receive(message);
       },
       onState: (connection) => {
         this.#set({ connection });
+      },
+      onSize: () => {
+        this.#fitFirstCamera();
       },
       transport: options.embedding?.transport,
     });
@@ -187,7 +199,7 @@ export class Viewer implements Actions {
   /** Puts the cameras of further pictures into links. */
   rememberPanes(cameras: PaneCameras): void {
     this.#address.panes = cameras;
-    this.#address.remember(this.#viewSync.view);
+    this.#remember();
   }
   /** Requests what a place of the picture shows, CSS pixels from its left and top; null if that is not known. */
   readonly pick = (at: Position, done: (place: PickedPlace | null) => void): void => {
@@ -249,9 +261,8 @@ export class Viewer implements Actions {
       this.#toasts.show("info", texts.page.watching);
       return;
     }
-    this.#viewSync.change(patch, moving, automatic);
-    this.#viewChanged();
-    this.#address.remember(this.#viewSync.view);
+    this.#apply(patch, moving, automatic);
+    this.#remember();
   };
 
   rest = (): void => {
@@ -300,8 +311,13 @@ export class Viewer implements Actions {
   };
 
   resetCamera = (): void => {
-    // The node chooses the camera, as for the first picture.
-    this.change({ camera: null });
+    // As for the first picture.
+    const camera = this.#options.wholeCamera?.() ?? null;
+    this.change({ camera });
+    if (this.#state.role === "watch") return;
+    this.#firstCamera.chosen(camera, this.#connection.size);
+    this.#viewChanged();
+    this.#remember();
   };
 
   axisView = (index: number): void => {
@@ -348,7 +364,7 @@ export class Viewer implements Actions {
   setMarks = (marks: MarkSettings): void => {
     storeMarks(pageStorage("localStorage"), marks);
     this.#address.marks = formatMarks(marks);
-    this.#address.remember(this.#viewSync.view);
+    this.#remember();
     this.#set({ marks });
   };
 
@@ -431,7 +447,7 @@ export class Viewer implements Actions {
         this.#incoming(message.seq, message.view);
         return;
       case "frame":
-        this.#picture.show(message.frame, message.bitmap);
+        this.#picture.show(message.frame, message.bitmap, this.#viewSync.cameraAt(message.frame.seq));
         return;
       case "fidelity":
         this.#setFidelity(message.fidelity);
@@ -439,9 +455,13 @@ export class Viewer implements Actions {
       case "message":
         this.#toasts.show(message.severity, message.text);
         return;
+      case "following":
+        this.together.receive(message);
+        this.#firstCamera.follows(message.leader);
+        this.#fitFirstCamera();
+        return;
       case "shared":
       case "pointers":
-      case "following":
       case "history":
       case "removed":
         this.together.receive(message);
@@ -488,12 +508,22 @@ export class Viewer implements Actions {
     this.calls.disconnected();
     // Somebody who only watches, or follows as before, sees the view of the leader.
     const isLed = this.#state.role === "watch" || (seq > 0 && this.#state.together.leader !== null);
-    this.#viewSync.joined(view, isLed ? {} : this.#requestedView, seq);
+    const wanted = isLed ? {} : this.#wantedView();
+    this.#viewSync.joined(view, wanted, seq);
+    const isNew = seq === 0 && !isLed && (wanted.camera ?? null) === null;
+    this.#firstCamera.joined({ camera: this.#viewSync.view.camera, isNew, size: this.#joinedSize });
     this.#statsRequests.reset();
     this.#drawnArrays = [];
     // Numbers of frames and views restart; the old picture stays on the canvas until a new one arrives.
     this.#set({ frame: null, fidelity: null });
     this.#viewChanged();
+  }
+
+  /** Returns what to ask for after joining; a camera that nobody has moved is chosen again if the session is a new one. */
+  #wantedView(): ViewPatch {
+    if (!this.#firstCamera.isAutomatic) return this.#requestedView;
+    const others = Object.entries(this.#requestedView).filter(([name]) => name !== "camera");
+    return Object.fromEntries(others);
   }
 
   #participantsChanged(participants: State["participants"]): void {
@@ -503,7 +533,9 @@ export class Viewer implements Actions {
   }
 
   #incoming(seq: number, view: Json): void {
+    const { isSettling } = this.#viewSync;
     this.#viewSync.incoming(seq, view);
+    this.#firstCamera.incoming(this.#viewSync.view.camera, isSettling, this.#connection.size);
     this.#viewChanged();
   }
 
@@ -530,7 +562,10 @@ export class Viewer implements Actions {
     // without a connection.
     if (view.camera !== null) this.#requestedView = view;
     this.#picture.setBackground(view.background);
-    this.#set({ view, array, stats, isCurrent: this.#isCurrent(), isSettling: this.#viewSync.isSettling });
+    this.#picture.follow(view.camera);
+    const { isSettling } = this.#viewSync;
+    const { isAutomatic: isCameraAutomatic } = this.#firstCamera;
+    this.#set({ view, array, stats, isCurrent: this.#isCurrent(), isSettling, isCameraAutomatic });
     // During playback no histograms are requested; one is requested for the step at which it stops.
     if (isElsewhere && this.#state.fidelity && !this.#state.isPlaying)
       this.#statsRequests.update(this.#state, this.#state.fidelity);
@@ -568,7 +603,22 @@ export class Viewer implements Actions {
     if (runs !== this.#state.completeSteps) this.#set({ completeSteps: runs });
   }
 
+  #apply(patch: ViewPatch, moving: boolean, automatic: boolean): void {
+    this.#viewSync.change(patch, moving, automatic);
+    if (patch.camera !== undefined && automatic) this.#firstCamera.adjusted(patch.camera);
+    else if (patch.camera !== undefined) this.#firstCamera.moved(patch.camera, this.#connection.size);
+    this.#viewChanged();
+  }
+
   // Camera, time and size.
+
+  /** Lets the camera be chosen for the size that the node knows of, if nobody has moved the one that was chosen before. */
+  #fitFirstCamera(): void {
+    const { wholeCamera } = this.#options;
+    if (!wholeCamera || this.#state.connection.kind !== "open" || this.#state.role === "watch") return;
+    if (!this.#firstCamera.take(this.#connection.size)) return;
+    this.#apply({ camera: wholeCamera() }, false, true);
+  }
 
   #look(forward: Vec3, up: Vec3): void {
     const box = this.box();
@@ -588,6 +638,11 @@ export class Viewer implements Actions {
     }
     this.#player.direction = next.direction;
     this.change({ time: next.time }, true);
+  }
+
+  #sizeToJoin(): PixelSize {
+    this.#joinedSize = pictureSize(this.#screen());
+    return this.#joinedSize;
   }
 
   #screen(): PixelSize {
@@ -616,6 +671,12 @@ export class Viewer implements Actions {
   }
 
   // Links and state.
+
+  /** Puts the view into the address, without a camera that nobody has chosen: other windows have their own. */
+  #remember(): void {
+    const { view } = this.#viewSync;
+    this.#address.remember(this.#firstCamera.isAutomatic ? { ...view, camera: null } : view);
+  }
 
   #copyWithToken(): Toast["action"] {
     if (this.#address.token === "") return null;

@@ -34,10 +34,26 @@ export function positionLabel(
   return coordinateWithUnits(axis, value, index);
 }
 
-/** A coordinate at a position along an axis, and its units. */
+/**
+ * Whole text of the position of sample `index`: as `positionLabel`, but times that are no dates have the date from which they are
+ * counted, such as `366 hours since 0000-01-01`.
+ */
+export function positionTitle(
+  axis: Axis,
+  index: number,
+  calendar = "standard",
+  channels: readonly string[] = [],
+): string {
+  const label = positionLabel(axis, index, calendar, channels);
+  const short = shortUnits(axis.units);
+  const isShort = short !== formatUnits(axis.units) && label.endsWith(` ${short}`);
+  return isShort ? label.slice(0, -short.length) + formatUnits(axis.units) : label;
+}
+
+/** A coordinate at a position along an axis, and its units in their short form. */
 export function coordinateWithUnits(axis: Axis, value: number, at: number): string {
   const text = formatPlace(value, stepAt(axis, at));
-  return axis.units === "" ? text : `${text} ${formatUnits(axis.units)}`;
+  return axis.units === "" ? text : `${text} ${shortUnits(axis.units)}`;
 }
 
 /** Distance of the samples around a position, in the axis's units; 0 if unknown. */
@@ -177,6 +193,39 @@ const SIGNS: ReadonlyMap<string, string> = new Map([
   ["meter", "m"],
   ["kilometer", "km"],
 ]);
+
+/** Signs of units of time, by their names in the singular. */
+const TIME_SIGNS: ReadonlyMap<string, string> = new Map([
+  ["hour", "h"],
+  ["hr", "h"],
+  ["h", "h"],
+  ["day", "d"],
+  ["d", "d"],
+  ["minute", "min"],
+  ["min", "min"],
+  ["second", "s"],
+  ["sec", "s"],
+  ["s", "s"],
+  ["millisecond", "ms"],
+  ["msec", "ms"],
+  ["ms", "ms"],
+  ["microsecond", "µs"],
+  ["us", "µs"],
+  ["nanosecond", "ns"],
+  ["ns", "ns"],
+]);
+
+/** Units as a sign that fits beside a number: `hours since 1900-01-01` as `h`; other units as `formatUnits` gives them. */
+export function shortUnits(units: string): string {
+  const name = /^\s*(\S+)\s+since\s/i.exec(units)?.[1];
+  return name === undefined ? formatUnits(units) : timeSign(name);
+}
+
+/** Sign of a unit of time, such as `h` of `hours`; an unknown unit as it is. */
+export function timeSign(name: string): string {
+  const lower = name.toLowerCase();
+  return TIME_SIGNS.get(lower) ?? TIME_SIGNS.get(lower.replace(/s$/, "")) ?? name;
+}
 
 /** Negative and marked exponents raised, and names of lengths and degrees as signs: `kg m-3` and `micrometer` as `kg m⁻³` and `µm`. */
 export function formatUnits(units: string): string {

@@ -4,7 +4,14 @@
 import { texts } from "../texts/texts.ts";
 import { dateText, parseTimeUnits, valueOfDate, type CalendarDate } from "./calendar.ts";
 import type { Axis, Coordinates } from "./dataset.ts";
-import { coordinateAt, coordinateWithUnits, formatUnits, positionLabel } from "./labels.ts";
+import {
+  coordinateAt,
+  coordinateWithUnits,
+  formatUnits,
+  positionLabel,
+  shortUnits,
+  timeSign,
+} from "./labels.ts";
 
 /** A place on an axis, or the sentence that says what is wrong with what was typed. */
 export type Typed<T> = { readonly place: T } | { readonly problem: string };
@@ -84,7 +91,9 @@ function isUnitOf(typed: string, units: string): boolean {
     const lower = text.trim().toLowerCase();
     return SAME[lower] ?? lower;
   };
-  return plain(typed) === plain(units) || typed === formatUnits(units);
+  // Of times, the unit without the date from which they are counted.
+  const isTimeUnit = / since /i.test(units) && timeSign(typed) === shortUnits(units);
+  return isTimeUnit || plain(typed) === plain(units) || typed === formatUnits(units);
 }
 
 /**

@@ -1,6 +1,9 @@
-//! Draws decoded pictures on the canvas, on demand: once per new picture; only the newest is kept.
+//! Draws decoded pictures on the canvas, on demand: once per new picture, and for each movement of the camera that the newest picture can
+//! follow by itself; only the newest is kept.
 
 import type { FrameInfo } from "../session/messages.ts";
+import type { Camera } from "../view/schema.ts";
+import { IN_PLACE, placementOf, type Placement } from "./placement.ts";
 
 export interface PixelSize {
   readonly width: number;
@@ -41,7 +44,13 @@ export class Picture {
   readonly #canvas: HTMLCanvasElement;
   readonly #context: CanvasRenderingContext2D;
   readonly #onDrawn: (frame: FrameInfo) => void;
-  #newest: { readonly frame: FrameInfo; readonly bitmap: ImageBitmap } | null = null;
+  #newest: {
+    readonly frame: FrameInfo;
+    readonly bitmap: ImageBitmap;
+    readonly camera: Camera | null;
+  } | null = null;
+  /** Camera of the view, which may be ahead of the newest picture's. */
+  #camera: Camera | null = null;
   #background = "#0d0e12";
   #isScheduled = false;
   #isNew = false;
@@ -54,9 +63,10 @@ export class Picture {
     this.#onDrawn = onDrawn;
   }
 
-  show(frame: FrameInfo, bitmap: ImageBitmap): void {
+  /** Shows a picture by a camera; null if that is not known. */
+  show(frame: FrameInfo, bitmap: ImageBitmap, camera: Camera | null): void {
     this.#newest?.bitmap.close();
-    this.#newest = { frame, bitmap };
+    this.#newest = { frame, bitmap, camera };
     this.#isNew = true;
     this.#schedule();
   }
@@ -73,6 +83,15 @@ export class Picture {
     this.#background = `rgb(${rgb.join(" ")})`;
   }
 
+  /** Lets the picture follow a camera, as far as it can, until the node has drawn it. */
+  follow(camera: Camera | null): void {
+    if (camera === this.#camera) return;
+    const before = this.#placement();
+    this.#camera = camera;
+    const { scale, right, down } = this.#placement();
+    if (scale !== before.scale || right !== before.right || down !== before.down) this.#schedule();
+  }
+
   /** Returns the newest picture at its own size as PNG, without further loss, after `paint` has drawn over it. */
   async toPng(
     paint: (context: OffscreenCanvasRenderingContext2D, size: PixelSize) => void,
@@ -84,6 +103,11 @@ export class Picture {
     context?.drawImage(bitmap, 0, 0);
     if (context) paint(context, { width: bitmap.width, height: bitmap.height });
     return canvas.convertToBlob({ type: "image/png" });
+  }
+
+  #placement(): Placement {
+    const drawn = this.#newest?.camera;
+    return (drawn && this.#camera && placementOf(drawn, this.#camera)) ?? IN_PLACE;
   }
 
   #schedule(): void {
@@ -104,14 +128,12 @@ export class Picture {
     this.#context.fillRect(0, 0, width, height);
     if (!this.#newest) return;
     const { bitmap } = this.#newest;
-    const [across, down] = [width / bitmap.width, height / bitmap.height];
-    this.#context.imageSmoothingQuality = "high";
-    if (Math.abs(across / down - 1) < SAME_ASPECT) {
-      this.#context.drawImage(bitmap, 0, 0, width, height);
-      return;
-    }
+    const [across, upward] = [width / bitmap.width, height / bitmap.height];
     // The node keeps the vertical angle: the center of the picture stays in place.
-    const [w, h] = [bitmap.width * down, height];
-    this.#context.drawImage(bitmap, (width - w) / 2, 0, w, h);
+    const whole = Math.abs(across / upward - 1) < SAME_ASPECT ? width : bitmap.width * upward;
+    const { scale, right, down } = this.#placement();
+    const [w, h] = [whole * scale, height * scale];
+    this.#context.imageSmoothingQuality = "high";
+    this.#context.drawImage(bitmap, (width - w) / 2 + right * height, (height - h) / 2 + down * height, w, h);
   }
 }

@@ -2,9 +2,11 @@
 
 import type { Actions, State } from "../app/state.ts";
 import { pan, turn, zoom, type Size } from "../camera/camera.ts";
+import { timeSteps } from "../dataset/dataset.ts";
 import type { Layouts } from "../layout/layouts.ts";
 import type { AxisNumber } from "../layout/space.ts";
 import { resizedGrid } from "../panes/pane-views.ts";
+import { texts } from "../texts/texts.ts";
 import type { Camera } from "../view/schema.ts";
 import type { KeyHandler, KeyHandlers } from "./listen.ts";
 import type { KeyPress } from "./table.ts";
@@ -32,7 +34,10 @@ const ARROWS: Readonly<Record<string, readonly [x: number, y: number]>> = {
 /** Parts of the page that keys act on. */
 export interface KeyTarget {
   readonly actions: Actions;
-  readonly layouts: Pick<Layouts, "isImage" | "layout" | "set" | "setGrid" | "step" | "zoomed">;
+  readonly layouts: Pick<
+    Layouts,
+    "isImage" | "isPossible" | "layout" | "set" | "setGrid" | "step" | "zoomed"
+  >;
   readonly state: () => State;
   readonly size: () => Size;
   /** Longest diagonal of the volume, world units. */
@@ -40,6 +45,8 @@ export interface KeyTarget {
   readonly move: (camera: Camera) => void;
   readonly rest: () => void;
   readonly stepTime: (by: number) => void;
+  /** Shows a short message, such as the reason why a key does nothing. */
+  readonly tell: (text: string) => void;
   /** Axis of the plane that PageUp and PageDown move. */
   readonly activeAxis: () => AxisNumber;
 }
@@ -90,7 +97,15 @@ export function keyHandlers(target: KeyTarget): KeyHandlers {
     });
   const layout = (which: Parameters<Layouts["set"]>[0]) =>
     runs(() => {
-      layouts.set(which);
+      if (state().array === null || layouts.isPossible(which)) layouts.set(which);
+      else target.tell(texts.layout.notPossible(texts.layout[which]));
+    });
+  /** Runs what needs steps of time. */
+  const inTime = (run: () => void) =>
+    runs(() => {
+      const { array } = state();
+      if (array === null || timeSteps(array) > 1) run();
+      else target.tell(texts.layout.noTime);
     });
   return {
     turn: moves(turned),
@@ -107,15 +122,16 @@ export function keyHandlers(target: KeyTarget): KeyHandlers {
     image: layout("image"),
     planes: layout("planes"),
     grid: runs(() => {
-      cycleGrid(layouts, state());
+      if (layouts.layout === "planes") target.tell(texts.layout.noGridOfPlanes);
+      else cycleGrid(layouts, state());
     }),
     nextSlice: slice(1),
     previousSlice: slice(-1),
-    play: runs(actions.togglePlay),
-    timeBack: runs(() => {
+    play: inTime(actions.togglePlay),
+    timeBack: inTime(() => {
       target.stepTime(-1);
     }),
-    timeForward: runs(() => {
+    timeForward: inTime(() => {
       target.stepTime(1);
     }),
     readCenter: runs(actions.readCenter),
@@ -137,7 +153,7 @@ export function keyHandlers(target: KeyTarget): KeyHandlers {
 }
 
 function cycleGrid(layouts: KeyTarget["layouts"], { dataset, array, view }: State): void {
-  if (!dataset || !array || layouts.layout === "planes") return;
+  if (!dataset || !array) return;
   const now = GRID_SIZES.findIndex(
     ([r, c]) => r === (view.grid?.rows ?? 1) && c === (view.grid?.columns ?? 1),
   );

@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 
 import { INITIAL_STATE, type Actions, type State } from "../app/state.ts";
+import { parseDataset } from "../dataset/dataset.ts";
 import { filterHelp, helpRows } from "../ui/page/help.ts";
 import { texts } from "../texts/texts.ts";
 import type { Camera } from "../view/schema.ts";
@@ -62,7 +63,7 @@ const CAMERA: Camera = {
   projection: { perspective: { fov_y_rad: 0.5 } },
 };
 
-function target(isImage: boolean) {
+function target(isImage: boolean, more: Partial<State> = {}, shown: "space" | "planes" = "space") {
   const called: string[] = [];
   const record = (prefix: string) =>
     new Proxy({}, { get: (_, name) => () => called.push(`${prefix}${String(name)}`) });
@@ -71,13 +72,15 @@ function target(isImage: boolean) {
     {},
     { get: (_, name) => (name === "together" ? together : () => called.push(String(name))) },
   ) as Actions;
-  const state: State = { ...INITIAL_STATE, view: { ...INITIAL_STATE.view, camera: CAMERA } };
+  const state: State = { ...INITIAL_STATE, view: { ...INITIAL_STATE.view, camera: CAMERA }, ...more };
+  const told: string[] = [];
   const move = vi.fn<(camera: Camera) => void>();
   const keys: KeyTarget = {
     actions,
     layouts: {
       isImage,
-      layout: "space",
+      layout: shown,
+      isPossible: (layout) => layout !== "planes",
       set: (layout) => called.push(`set ${layout}`),
       setGrid: () => called.push("setGrid"),
       step: (by) => called.push(`step ${by}`),
@@ -89,9 +92,10 @@ function target(isImage: boolean) {
     move,
     rest: () => called.push("rest"),
     stepTime: (by) => called.push(`time ${by}`),
+    tell: (text) => told.push(text),
     activeAxis: () => 2,
   };
-  return { handlers: keyHandlers(keys), called, move };
+  return { handlers: keyHandlers(keys), called, told, move };
 }
 
 describe("every key of the table", () => {
@@ -119,6 +123,25 @@ describe("every key of the table", () => {
     turned.handlers.turn(press("ArrowRight"));
     expect(turned.move.mock.calls[0]?.[0].target).toEqual([0, 0, 0]);
     vi.useRealTimers();
+  });
+});
+
+describe("a key that can do nothing", () => {
+  it("says why: a grid beside three planes, an arrangement that the array does not allow, time without steps", () => {
+    const array = parseDataset({
+      name: "d",
+      arrays: [{ name: "a", axes: [{ name: "x", kind: "x" }], levels: [{ shape: [4] }] }],
+    }).arrays[0];
+    const { handlers, called, told } = target(false, { array: array ?? null }, "planes");
+    handlers.grid(press("g"));
+    handlers.planes(press("m"));
+    handlers.play(press(" "));
+    handlers.timeForward(press("."));
+    expect(called).toEqual([]);
+    const noPlanes = texts.layout.notPossible(texts.layout.planes);
+    expect(told).toEqual([texts.layout.noGridOfPlanes, noPlanes, texts.layout.noTime, texts.layout.noTime]);
+    handlers.image(press("i"));
+    expect(called).toEqual(["set image"]);
   });
 });
 

@@ -328,6 +328,13 @@ describe("changes of the view", () => {
     expect(heightAtTarget(patch?.camera ?? camera)).toBeCloseTo(heightAtTarget(camera), 9);
   });
 
+  it("fit a layer whose camera nobody has moved", () => {
+    const far = zoomPlane(fitPlane(one.dataset, one.array, 2, SIZE), 2, one.array, 2, SIZE);
+    const patch = completed(one.dataset, one.array, view({ camera: far }), SIZE, true);
+    expect(patch?.camera).toEqual(fitPlane(one.dataset, one.array, 2, SIZE));
+    expect(completed(one.dataset, one.array, view({ camera: far }), SIZE)).toBeNull();
+  });
+
   it("show voxels as squares where they are large, and interpolated elsewhere", () => {
     const far = fitPlane(one.dataset, one.array, 2, SIZE);
     const near = zoomPlane(far, 0.2, one.array, 2, SIZE);

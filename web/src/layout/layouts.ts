@@ -71,11 +71,16 @@ export class Layouts {
     actions.change({ grid: grid && { ...grid, rows: side(grid.rows), columns: side(grid.columns) } });
   };
 
+  /** The camera that sees all of an image; null for other arrangements, whose camera the node chooses. */
+  get wholeCamera(): Camera | null {
+    const { array, dataset } = this.#page.state();
+    return this.isImage && array && dataset ? fitPlane(dataset, array, this.axis, this.#page.size()) : null;
+  }
+
   /** Fits the image into its picture. */
   fit = (): void => {
-    const { array, dataset } = this.#page.state();
-    if (array && dataset)
-      this.#page.actions.change({ camera: fitPlane(dataset, array, this.axis, this.#page.size()) });
+    const camera = this.wholeCamera;
+    if (camera) this.#page.actions.change({ camera });
   };
 
   /** Steps to another slice. */
@@ -112,7 +117,7 @@ export class Layouts {
       // The node chooses the camera of the first picture, and with it whether it is an image.
       if (view.camera === null && view.layout === null) return;
       this.#completedKey = key;
-      const patch = completed(dataset, array, view, this.#page.size());
+      const patch = completed(dataset, array, view, this.#page.size(), state.isCameraAutomatic);
       if (patch) this.#page.actions.change(patch, false, true);
       return;
     }

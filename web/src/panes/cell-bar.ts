@@ -3,7 +3,7 @@
 import { texts } from "../texts/texts.ts";
 import type { State } from "../app/state.ts";
 import { findArray, freeAxes, isDrawable, type ArrayInfo } from "../dataset/dataset.ts";
-import { calendarOf, positionLabel } from "../dataset/labels.ts";
+import { calendarOf, positionLabel, positionTitle } from "../dataset/labels.ts";
 import { el, setOptions, setText } from "../ui/dom.ts";
 import type { Cell, View } from "../view/schema.ts";
 
@@ -20,7 +20,8 @@ export function cellBar(change: (part: Cell, isMoving: boolean) => void): CellBa
     change({ array: select.value }, false);
   });
   const axes = el("span", { class: "cell-axes" });
-  const element = el("span", { class: "cell-bar" }, el("label", { class: "select" }, select), axes);
+  const choice = el("label", { class: "select" }, select);
+  const element = el("span", { class: "cell-bar" }, choice, axes);
   let key = "";
   let rows: readonly AxisRow[] = [];
   const show = (state: State, shown: Pick<View, "array" | "time" | "at">) => {
@@ -33,7 +34,8 @@ export function cellBar(change: (part: Cell, isMoving: boolean) => void): CellBa
       drawable.map(({ name }) => ({ value: name, label: name })),
       array.name,
     );
-    select.hidden = drawable.length < 2;
+    // With its arrow.
+    choice.hidden = drawable.length < 2;
     const free = freeAxes(array);
     const next = JSON.stringify([array.name, free.map(({ axis, size }) => [axis.name, size])]);
     if (next !== key) {
@@ -79,6 +81,7 @@ function axisRow(
     const axis = array.axes.find((one) => one.name === name);
     const calendar = axis && state.dataset ? calendarOf(state.dataset, array, axis) : "standard";
     setText(label, axis ? positionLabel(axis, index, calendar, array.channels) : "");
+    label.title = axis ? positionTitle(axis, index, calendar, array.channels) : "";
   };
   return { element, show };
 }

@@ -61,7 +61,7 @@ export class CrosshairLayer {
     const places: readonly [Vec3, number, number][] = [
       [right, size.width - 12, center],
       [[-right[0], -right[1], -right[2]], 12, center],
-      [up, middle, 40],
+      [up, middle, 46],
       [[-up[0], -up[1], -up[2]], middle, size.height - 8],
     ];
     places.forEach(([direction, x, y], i) => {

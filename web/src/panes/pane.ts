@@ -37,6 +37,8 @@ export class Pane {
   readonly #picture: Picture;
   readonly #sync = new ViewSync();
   readonly #observer: ResizeObserver;
+  readonly #name = el("b", {});
+  readonly #place = el("span", { class: "pane-where" });
   readonly #badge = el("span", { class: "pane-badge" });
   readonly #failure = el("p", { class: "pane-failure", role: "status" });
   #state: "closed" | "joining" | "open" = "closed";
@@ -58,7 +60,7 @@ export class Pane {
       role: "application",
       "aria-label": label,
     });
-    this.title = el("span", { class: "pane-name" });
+    this.title = el("span", { class: "pane-name", hidden: true }, this.#name, this.#place);
     const enlarge = enlargeButton(() => {
       page.onEnlarge(this);
     });
@@ -103,6 +105,15 @@ export class Pane {
     return this.#settledSize ?? this.size();
   }
 
+  /** Shows the name of what the picture shows, and where it lies, as its title. */
+  showTitle(name: string, place: string): void {
+    setText(this.#name, name);
+    setText(this.#place, place === "" ? "" : ` · ${place}`);
+    const whole = this.title.textContent;
+    if (this.title.title !== whole) this.title.title = whole;
+    this.title.hidden = whole === "";
+  }
+
   get isVisible(): boolean {
     return this.canvas.clientWidth > 0;
   }
@@ -145,6 +156,7 @@ export class Pane {
     if (Object.keys(patch).length === 0) return;
     this.#picture.setBackground(wanted.background ?? this.#sync.view.background);
     this.#sync.change(patch, true);
+    this.#picture.follow(this.#sync.view.camera);
     this.#sendView();
     clearTimeout(this.#restTimer);
     this.#restTimer = setTimeout(() => {
@@ -160,15 +172,17 @@ export class Pane {
         this.#state = "open";
         this.#failure.hidden = true;
         this.#sync.joined(item.view, {});
+        this.#picture.follow(this.#sync.view.camera);
         this.#sendSize();
         this.#page.onChange();
         return;
       case "view":
         this.#sync.incoming(item.seq, item.view);
+        this.#picture.follow(this.#sync.view.camera);
         this.#page.onChange();
         return;
       case "frame":
-        this.#picture.show(item.frame, item.bitmap);
+        this.#picture.show(item.frame, item.bitmap, this.#sync.cameraAt(item.frame.seq));
         return;
       case "fidelity":
         this.#fidelity = item.fidelity;

@@ -19,7 +19,7 @@ import {
   type ScreenPoint,
 } from "../layout/plane-camera.ts";
 import { planeName, type AxisNumber } from "../layout/space.ts";
-import { el, setText } from "../ui/dom.ts";
+import { el } from "../ui/dom.ts";
 import type { Place } from "../ui/save/sizes.ts";
 import type { PaneCameras } from "../view/fragment.ts";
 import type { Camera, Vec3, View } from "../view/schema.ts";
@@ -303,8 +303,9 @@ export class Panes implements Component {
     pane.show(planeView(view, array, axis, pane.camera, isLarge));
     const position = crosshairOf(view.slices, array);
     layer?.draw(pane.camera, size, array, axis, position);
-    setText(pane.title, planeLabel(dataset, array, axis, position));
-    pane.title.style.color = PLANE_COLORS[axis] ?? "";
+    const [name, place] = planeLabel(dataset, array, axis, position);
+    pane.showTitle(name, place);
+    pane.title.style.setProperty("--plane", PLANE_COLORS[axis] ?? "");
   }
 
   /** Returns true once after the size of a picture has changed since its camera was chosen. */
@@ -415,10 +416,15 @@ export class Panes implements Component {
   }
 }
 
-/** Returns the title of a plane: its name, its index, and its position where it has coordinates. */
-function planeLabel(dataset: Dataset, array: ArrayInfo, axis: AxisNumber, position: Vec3): string {
+/** Returns the name of a plane, and its index with its position where it has coordinates. */
+function planeLabel(
+  dataset: Dataset,
+  array: ArrayInfo,
+  axis: AxisNumber,
+  position: Vec3,
+): readonly [name: string, place: string] {
   const at = position[axis];
   const place = placeText(placeAxis(dataset, array, axis), at);
-  const parts = [planeName(array, axis), indexText(array, axis, at), place];
-  return parts.filter((part) => part !== "").join(" · ");
+  const parts = [indexText(array, axis, at), place];
+  return [planeName(array, axis), parts.filter((part) => part !== "").join(" · ")];
 }

@@ -3,7 +3,7 @@
 
 import type { Json } from "../json.ts";
 import { parseView, viewToJson } from "../view/parse.ts";
-import { EMPTY_VIEW, type View, type ViewPatch } from "../view/schema.ts";
+import { EMPTY_VIEW, type Camera, type View, type ViewPatch } from "../view/schema.ts";
 import type { Note } from "./messages.ts";
 
 /**
@@ -11,6 +11,9 @@ import type { Note } from "./messages.ts";
  * always known.
  */
 export const SEQ_STEP = 1024;
+
+/** Most views whose cameras are remembered until their frames arrive. */
+const MOST_CAMERAS = 256;
 
 export class ViewSync {
   #view: View = EMPTY_VIEW;
@@ -25,6 +28,8 @@ export class ViewSync {
   readonly #fieldSeq = new Map<string, number>();
   /** Number of a change to another array whose consequences the node has not told; 0 if there is none. */
   #arraySeq = 0;
+  /** Cameras of the last views, by increasing sequence number. */
+  #cameras: { readonly seq: number; readonly camera: Camera | null }[] = [];
 
   get view(): View {
     return this.#view;
@@ -33,6 +38,11 @@ export class ViewSync {
   /** True if the frame of view `seq` shows the newest change, by this person or by others. */
   isCurrent(seq: number): boolean {
     return seq >= this.#alteredSeq && Object.keys(this.#pending).length === 0;
+  }
+
+  /** Returns the camera of the frame of view `seq`; null if it is not known. */
+  cameraAt(seq: number): Camera | null {
+    return this.#cameras.findLast((one) => one.seq <= seq)?.camera ?? null;
   }
 
   /**
@@ -53,6 +63,7 @@ export class ViewSync {
     this.#sentMoving = false;
     this.#arraySeq = 0;
     this.#view = { ...EMPTY_VIEW, ...parseView(view).patch };
+    this.#cameras = [{ seq, camera: this.#view.camera }];
     // After a reconnection, only what was changed meanwhile.
     const changed = Object.entries(wanted).filter(
       ([name, value]) => JSON.stringify(value) !== JSON.stringify(this.#view[name as keyof View]),
@@ -82,6 +93,7 @@ export class ViewSync {
     // Frames with lower numbers show the view before.
     this.#alteredSeq = Math.max(this.#alteredSeq, seq);
     const { patch } = parseView(view);
+    this.#remember(seq, patch.camera ?? null);
     const isTheirs = ([name]: [string, unknown]) =>
       !(name in this.#pending) && (this.#fieldSeq.get(name) ?? 0) <= seq;
     this.#view = { ...this.#view, ...Object.fromEntries(Object.entries(patch).filter(isTheirs)) };
@@ -95,6 +107,7 @@ export class ViewSync {
     this.#seq += SEQ_STEP;
     if (fields.length > 0) this.#alteredSeq = this.#seq;
     for (const field of fields) this.#fieldSeq.set(field, this.#seq);
+    this.#remember(this.#seq, this.#view.camera);
     if (fields.includes("array")) this.#arraySeq = this.#seq;
     const note: Note = {
       kind: "view",
@@ -107,5 +120,11 @@ export class ViewSync {
     this.#pending = {};
     this.#sentMoving = this.#moving;
     return note;
+  }
+
+  #remember(seq: number, camera: Camera | null): void {
+    const older = this.#cameras.filter((one) => one.seq < seq);
+    const newer = this.#cameras.filter((one) => one.seq > seq);
+    this.#cameras = [...older, { seq, camera }, ...newer].slice(-MOST_CAMERAS);
   }
 }

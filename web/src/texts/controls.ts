@@ -12,6 +12,11 @@ export const controls = {
     facesOf: (title: string | number) => `Faces of ${title}`,
     labelsOf: (title: string | number) => `Labels of ${title}`,
     colorOf: (title: string | number) => `Color of ${title}`,
+    automaticColor: "Automatic",
+    automaticColorOf: (title: string) => `Color of ${title}: automatic`,
+    automaticColorHint:
+      "Color: that of the file if it has any, else one that the viewer chooses. Press to choose one",
+    resetColorOf: (title: string) => `Color of ${title} as in the file`,
     addLayer: "Add a layer",
     listLabel: "Layers, the topmost first",
     layers: "Layers",

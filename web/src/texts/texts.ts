@@ -2,7 +2,7 @@
 //! which are shown while there is no script. Another language is another value of this type.
 
 import { chrome } from "./chrome.ts";
-import { connectionTexts } from "./connection.ts";
+import { connectionTexts } from "./network.ts";
 import { controls } from "./controls.ts";
 import { controllerTexts } from "./controller.ts";
 import { keyCaps, keyTexts } from "./keys.ts";

@@ -48,7 +48,17 @@ export const valueTexts = {
     slice: (number: number) => `Slice ${number}`,
     extreme: "Extreme value",
     volume: "Volume",
-    place: (place: string) => `at ${place}`,
+    alongAxes: (positions: string) => `Along the axes: ${positions}`,
+    inWorld: (place: string) => `In world space: ${place}`,
+    onOtherSlice: (place: string) => `Not on the slice shown: it lies at ${place}.`,
+    atOtherPosition: (places: string) => `Drawn faded: pinned at ${places}.`,
+    ofOtherArray: (array: string) => `Drawn faded: pinned on ${array}.`,
+    howToPin:
+      "Click or tap in the picture to pin a value; two pins give a profile or a box, three a polygon.",
+    needsPin: "Pin a value first: click in the picture",
+    needsTwoPins: "Pin two values first: click in the picture",
+    needsOtherPin: "Choose two different pins",
+    needsThreePins: "Pin three values first: click in the picture",
     missing: (reason: string, stored: string) => `${reason} (stored ${stored})`,
     valueOfLevel: (value: string, level: number) => `${value} (level ${level})`,
     pin: (id: number, what: string) => `Pin ${id}: ${what}`,
@@ -67,6 +77,7 @@ export const valueTexts = {
     summary: (count: number, array: string, mean: string, missing: number) =>
       `${count} values of ${array}, mean ${mean}, ${missing} missing`,
     alongLine: (array: string, length: string) => `${array} along a line of ${length}`,
+    step: (axis: string, index: number) => `${axis} ${index}`.trim(),
     overTime: (array: string, from: string, to: string) => `${array} from ${from} to ${to}`,
     /** Comment in code that is copied. */
     tooManyElements: "the region's elements are too many to list",

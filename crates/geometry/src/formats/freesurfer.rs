@@ -11,6 +11,8 @@ use crate::{MAX_TRIANGLES, MAX_VERTICES};
 const MAGIC: [u8; 3] = [0xFF, 0xFF, 0xFE];
 /// Longest comment, bytes.
 const MAX_COMMENT_BYTES: usize = 4096;
+/// Bytes behind the triangles that are looked at.
+const MAX_FOOTER_BYTES: usize = 65_536;
 /// Tag of the number that tells whether positions are in scanner space.
 const USES_REAL_RAS: u32 = 2;
 
@@ -38,7 +40,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     let corners = reader.take(triangles * 12)?.as_chunks::<4>().0;
     let corners: Vec<u32> = corners.iter().map(|word| u32::from_be_bytes(*word)).collect();
     geometry.triangles = corners.as_chunks().0.to_vec();
-    match footer(reader.rest()) {
+    let rest = reader.rest();
+    match footer(&rest[..rest.len().min(MAX_FOOTER_BYTES)]) {
         Some(Footer { is_scanner: true, .. }) => {}
         Some(Footer { middle: Some([x, y, z]), .. }) => {
             geometry.transform(&[[1.0, 0.0, 0.0, x], [0.0, 1.0, 0.0, y], [0.0, 0.0, 1.0, z]]);

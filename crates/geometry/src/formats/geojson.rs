@@ -3,8 +3,9 @@
 use array::{Error, Result};
 use serde_json::Value;
 
-use crate::model::{excerpt, parse_json};
-use crate::{Geometry, GeometrySpace, MAX_VALUE_NAMES, VertexText, VertexValues};
+use crate::json::{excerpt_of_json, parse_json};
+use crate::model::excerpt;
+use crate::{Geometry, GeometrySpace, VertexText};
 
 /// Deepest nesting of collections.
 const MAX_DEPTH: usize = 16;
@@ -15,10 +16,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     let json = parse_json(bytes, "GeoJSON")?;
     let mut geometry = Geometry { space: GeometrySpace::Geographic, is_flat: true, ..Geometry::default() };
     add(&json, 0, &mut geometry)?;
-    let vertices = geometry.positions.len();
-    for values in &mut geometry.values {
-        values.values.resize(vertices, f32::NAN);
-    }
+    geometry.fill_values(geometry.positions.len())?;
     geometry.finished("GeoJSON")
 }
 
@@ -37,8 +35,7 @@ fn add(object: &Value, depth: usize, geometry: &mut Geometry) -> Result<()> {
             if object["geometry"].is_object() {
                 add(&object["geometry"], depth + 1, geometry)?;
             }
-            describe(&object["properties"], first, geometry);
-            Ok(())
+            describe(&object["properties"], first, geometry)
         }
         Some("Point") => add_point(coordinates, geometry),
         Some("MultiPoint") => each(coordinates, |point| add_point(point, geometry)),
@@ -61,7 +58,7 @@ fn position(coordinates: &Value, geometry: &mut Geometry) -> Result<[f64; 3]> {
     let (Some(x), Some(y)) = (at(0), at(1)) else {
         return Err(Error::corrupt(format!(
             "expected a position of two or three numbers in GeoJSON, found `{}`",
-            excerpt(&coordinates.to_string())
+            excerpt_of_json(coordinates)
         )));
     };
     geometry.is_flat &= at(2).is_none();
@@ -87,9 +84,9 @@ fn add_line(coordinates: &Value, geometry: &mut Geometry) -> Result<()> {
 
 /// Gives the vertices of a feature the values of its properties, and its first vertex its text if it is a point.
 #[expect(clippy::cast_possible_truncation, reason = "values by vertex are f32")]
-fn describe(properties: &Value, first: usize, geometry: &mut Geometry) {
+fn describe(properties: &Value, first: usize, geometry: &mut Geometry) -> Result<()> {
     let vertices = geometry.positions.len();
-    let Some(properties) = properties.as_object().filter(|_| first < vertices) else { return };
+    let Some(properties) = properties.as_object().filter(|_| first < vertices) else { return Ok(()) };
     let is_point = geometry.points.last().is_some_and(|&point| point as usize >= first);
     let text = TEXT_PROPERTIES.iter().find_map(|name| properties.get(*name)?.as_str());
     if let (Some(text), true, Ok(vertex)) = (text, is_point, u32::try_from(first)) {
@@ -97,17 +94,9 @@ fn describe(properties: &Value, first: usize, geometry: &mut Geometry) {
     }
     for (name, value) in properties {
         let Some(value) = value.as_f64() else { continue };
-        let known = geometry.values.iter().position(|values| values.name == *name);
-        let place = match known {
-            Some(place) => place,
-            None if geometry.values.len() < MAX_VALUE_NAMES => {
-                geometry.values.push(VertexValues { name: name.clone(), values: Vec::new() });
-                geometry.values.len() - 1
-            }
-            None => continue,
-        };
-        let values = &mut geometry.values[place].values;
+        let Some(values) = geometry.values_entry(name, vertices)? else { continue };
         values.resize(first, f32::NAN);
         values.resize(vertices, value as f32);
     }
+    Ok(())
 }

@@ -1,17 +1,24 @@
 //! GIfTI: surfaces of neuroimaging in XML, their values by vertex, and the space of their positions.
 
 use array::{Error, Result};
-use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::bytes::{NumberType, index};
-use crate::formats::encoded::{DecodeBudget, attribute, xml_error};
-use crate::{Geometry, VertexValues};
+use crate::formats::encoded::{DecodeBudget, XmlReader, attribute};
+use crate::model::{check_count, check_values, omitted_values_note};
+use crate::{Geometry, MAX_TRIANGLES, MAX_VALUE_NAMES, MAX_VERTICES, VertexValues};
 
 /// Most arrays of a file.
 const MAX_ARRAYS: usize = 4_096;
 /// Space of which nothing is known.
 const UNKNOWN: &str = "NIFTI_XFORM_UNKNOWN";
+/// Intents of positions and triangles; other arrays are values.
+const POSITIONS: &str = "NIFTI_INTENT_POINTSET";
+const TRIANGLES: &str = "NIFTI_INTENT_TRIANGLE";
+/// Metadata with the middle of the volume, as FreeSurfer writes it.
+const MIDDLE: [&str; 3] = ["VolGeomC_R", "VolGeomC_A", "VolGeomC_S"];
+/// Metadata with the name of values.
+const NAME: &str = "Name";
 
 /// `DataArray` while it is read.
 #[derive(Default)]
@@ -27,6 +34,7 @@ struct GiftiArray {
     data_space: String,
     transformed_space: String,
     matrix: String,
+    /// Metadata that are used, each once.
     metadata: Vec<(String, String)>,
 }
 
@@ -36,37 +44,60 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     let arrays = arrays(text)?;
     let mut budget = DecodeBudget::default();
     let mut geometry = Geometry::default();
-    let mut values = Vec::new();
-    for array in &arrays {
-        match &*array.intent {
-            "NIFTI_INTENT_POINTSET" if geometry.positions.is_empty() => {
-                geometry.positions = array.decode(&mut budget)?.as_chunks().0.to_vec();
-                if let Some(rows) = array.world_from_data() {
-                    geometry.transform(&rows);
-                }
-            }
-            "NIFTI_INTENT_TRIANGLE" if geometry.triangles.is_empty() => {
-                let corners =
-                    array.decode(&mut budget)?.into_iter().map(index).collect::<Result<Vec<_>>>()?;
-                geometry.triangles = corners.as_chunks().0.to_vec();
-            }
-            _ if array.shape[1] <= 1 => {
-                let name = array.meta("Name").unwrap_or(&array.intent).to_owned();
-                values.push(VertexValues {
-                    name,
-                    values: array.decode(&mut budget)?.iter().map(|&v| narrow(v)).collect(),
-                });
-            }
-            _ => {}
-        }
-    }
+    add_surface(&arrays, &mut budget, &mut geometry)?;
     if geometry.positions.is_empty() {
         return Err(Error::unsupported(
             "expected a GIfTI surface, found values for the vertices of a surface in another file",
         ));
     }
-    geometry.values = values;
+    add_values(&arrays, &mut budget, &mut geometry)?;
     geometry.finished("GIfTI")
+}
+
+/// Adds the first positions and the first triangles.
+fn add_surface(arrays: &[GiftiArray], budget: &mut DecodeBudget, geometry: &mut Geometry) -> Result<()> {
+    for array in arrays {
+        match &*array.intent {
+            POSITIONS if geometry.positions.is_empty() => {
+                let positions = array.decode(budget)?;
+                check_count(positions.len() / 3, MAX_VERTICES, "vertices")?;
+                geometry.positions = positions.as_chunks().0.to_vec();
+                if let Some(rows) = array.world_from_data() {
+                    geometry.transform(&rows);
+                }
+            }
+            TRIANGLES if geometry.triangles.is_empty() => {
+                let corners = array.decode(budget)?;
+                check_count(corners.len() / 3, MAX_TRIANGLES, "triangles")?;
+                let corners = corners.into_iter().map(index).collect::<Result<Vec<_>>>()?;
+                geometry.triangles = corners.as_chunks().0.to_vec();
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Adds the values by vertex; further ones than a geometry keeps are not decoded.
+fn add_values(arrays: &[GiftiArray], budget: &mut DecodeBudget, geometry: &mut Geometry) -> Result<()> {
+    let vertices = geometry.positions.len();
+    let is_values = |array: &&GiftiArray| ![POSITIONS, TRIANGLES].contains(&&*array.intent);
+    let mut omitted = 0;
+    for array in arrays.iter().filter(is_values).filter(|array| array.shape[1] <= 1) {
+        if geometry.values.len() == MAX_VALUE_NAMES {
+            omitted += 1;
+            continue;
+        }
+        let numbers = array.decode(budget)?;
+        if numbers.len() == vertices {
+            check_values(geometry.values.len() + 1, vertices)?;
+            let name = array.meta(NAME).unwrap_or(&array.intent).to_owned();
+            let values = numbers.iter().map(|&v| narrow(v)).collect();
+            geometry.values.push(VertexValues { name, values });
+        }
+    }
+    geometry.notes.extend((omitted > 0).then(|| omitted_values_note(omitted)));
+    Ok(())
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "values by vertex are f32")]
@@ -75,12 +106,12 @@ fn narrow(value: f64) -> f32 {
 }
 
 fn arrays(text: &str) -> Result<Vec<GiftiArray>> {
-    let mut reader = Reader::from_str(text);
+    let mut reader = XmlReader::new(text);
     let mut arrays = Vec::new();
     let mut current: Option<GiftiArray> = None;
     let (mut element, mut name) = (String::new(), String::new());
     loop {
-        match reader.read_event().map_err(|e| xml_error(&e))? {
+        match reader.next_event()? {
             Event::Start(start) => {
                 element = String::from_utf8_lossy(start.local_name().as_ref().as_bytes()).into_owned();
                 if element == "DataArray" {
@@ -137,7 +168,13 @@ impl GiftiArray {
             "TransformedSpace" => self.transformed_space.push_str(text.trim()),
             "MatrixData" => self.matrix.push_str(text),
             "Name" => text.trim().clone_into(name),
-            "Value" => self.metadata.push((std::mem::take(name), text.trim().to_owned())),
+            "Value" => {
+                let name = std::mem::take(name);
+                let is_used = name == NAME || MIDDLE.contains(&&*name);
+                if is_used && self.meta(&name).is_none() {
+                    self.metadata.push((name, text.trim().to_owned()));
+                }
+            }
             _ => {}
         }
     }
@@ -185,7 +222,9 @@ impl GiftiArray {
 
     /// Returns the map from its positions to world space, if they need one.
     fn world_from_data(&self) -> Option<[[f64; 4]; 3]> {
-        let numbers: Vec<f64> = self.matrix.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        let words = self.matrix.split_whitespace().map_while(|word| word.parse().ok());
+        // One row more than a matrix has, so that a longer one is none.
+        let numbers: Vec<f64> = words.take(20).collect();
         let rows = numbers.as_chunks::<4>().0;
         let is_unknown = |space: &str| space.is_empty() || space == UNKNOWN;
         if let ([a, b, c, _], true, false) =
@@ -198,10 +237,25 @@ impl GiftiArray {
             return None;
         }
         // As FreeSurfer writes it: positions are relative to the middle of the volume.
-        let middle =
-            ["VolGeomC_R", "VolGeomC_A", "VolGeomC_S"].map(|name| self.meta(name)?.parse::<f64>().ok());
+        let middle = MIDDLE.map(|name| self.meta(name)?.parse::<f64>().ok());
         let [Some(x), Some(y), Some(z)] = middle else { return None };
         let is_finite = [x, y, z].iter().all(|v| v.is_finite());
         is_finite.then_some([[1.0, 0.0, 0.0, x], [0.0, 1.0, 0.0, y], [0.0, 0.0, 1.0, z]])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_are_kept_once_and_only_if_they_are_used() {
+        let mut array = GiftiArray::default();
+        for entry in 0..1_000 {
+            let mut name = ["Name", "VolGeomC_R", "Date"][entry % 3].to_owned();
+            array.add("Value", &mut name, &entry.to_string());
+        }
+        let known = ["Name", "VolGeomC_R"].map(|name| array.meta(name).unwrap());
+        assert_eq!((array.metadata.len(), known), (2, ["0", "1"]));
     }
 }

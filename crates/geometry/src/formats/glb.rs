@@ -4,7 +4,8 @@ use array::{Error, Result};
 use serde_json::Value;
 
 use crate::bytes::{FileReader, NumberType, index};
-use crate::model::{check_count, parse_json};
+use crate::json::parse_json;
+use crate::model::check_count;
 use crate::{Geometry, MAX_TRIANGLES, MAX_VERTICES};
 
 const MAGIC: &[u8] = b"glTF";
@@ -13,8 +14,8 @@ const JSON: u32 = 0x4E4F_534A;
 const BINARY: u32 = 0x004E_4942;
 /// Deepest nesting of nodes.
 const MAX_DEPTH: usize = 16;
-/// Most meshes of all nodes.
-const MAX_MESHES: usize = 4_096;
+/// Most nodes of a scene; those that several nodes share count for each.
+const MAX_NODES: usize = 4_096;
 /// Most parts of the meshes of all nodes.
 const MAX_PRIMITIVES: usize = 65_536;
 
@@ -24,9 +25,12 @@ type AffineRows = [[f64; 4]; 3];
 const IDENTITY: AffineRows = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]];
 
 struct GlbDocument<'a> {
-    json: Value,
+    json: &'a Value,
     binary: &'a [u8],
-    meshes: usize,
+    /// Nodes from the root to the one that is read.
+    path: Vec<u64>,
+    /// Nodes and primitives until now.
+    nodes: usize,
     primitives: usize,
     /// True if there are primitives other than triangles.
     has_others: bool,
@@ -43,17 +47,18 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
         let (length, kind) = (reader.u32()? as usize, reader.u32()?);
         let chunk = reader.take(length)?;
         match kind {
-            JSON => json = parse_json(chunk, "a .glb file")?,
+            // There is one; a second tree would take memory beside the first.
+            JSON if json.is_null() => json = parse_json(chunk, "a .glb file")?,
             BINARY if binary.is_empty() => binary = chunk,
             _ => {}
         }
     }
-    let mut document = GlbDocument { json, binary, meshes: 0, primitives: 0, has_others: false };
+    let mut document = GlbDocument::new(&json, binary);
     let mut geometry = Geometry::default();
-    let scene = document.json["scene"].as_u64().unwrap_or(0);
-    let roots = document.json.pointer(&format!("/scenes/{scene}/nodes")).cloned().unwrap_or_default();
-    for root in roots.as_array().into_iter().flatten() {
-        document.add_node(root.as_u64(), &IDENTITY, 0, &mut geometry)?;
+    let scene = json["scene"].as_u64().unwrap_or(0);
+    let roots = json.pointer(&format!("/scenes/{scene}/nodes")).and_then(Value::as_array);
+    for root in roots.into_iter().flatten() {
+        document.add_node(root, &IDENTITY, &mut geometry)?;
     }
     if document.has_others {
         geometry.notes.push("Parts of it that are no triangles are left out.".to_owned());
@@ -61,39 +66,47 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     geometry.finished("glTF")
 }
 
-impl GlbDocument<'_> {
-    fn part(&self, list: &str, number: Option<u64>) -> Result<&Value> {
-        let part = number.and_then(|number| self.json.pointer(&format!("/{list}/{number}")));
+impl<'a> GlbDocument<'a> {
+    fn new(json: &'a Value, binary: &'a [u8]) -> Self {
+        Self { json, binary, path: Vec::new(), nodes: 0, primitives: 0, has_others: false }
+    }
+
+    fn part(&self, list: &str, number: &Value) -> Result<&'a Value> {
+        let part = number.as_u64().and_then(|number| self.json.pointer(&format!("/{list}/{number}")));
         part.ok_or_else(|| {
             Error::corrupt(format!("expected an entry of `{list}` in a .glb file, found none"))
         })
     }
 
-    fn add_node(
-        &mut self,
-        number: Option<u64>,
-        outer: &AffineRows,
-        depth: usize,
-        geometry: &mut Geometry,
-    ) -> Result<()> {
-        let node = self.part("nodes", number)?.clone();
-        self.meshes += 1;
-        if depth > MAX_DEPTH || self.meshes > MAX_MESHES {
-            return Err(Error::too_large(format!(
-                "expected at most {MAX_MESHES} nodes in {MAX_DEPTH} levels in a .glb file, found more"
-            )));
-        }
-        let rows = product(outer, &rows_of(&node));
-        if let Some(mesh) = node["mesh"].as_u64() {
-            let primitives = self.part("meshes", Some(mesh))?["primitives"].clone();
-            for primitive in primitives.as_array().into_iter().flatten() {
+    /// Adds the mesh of a node and its children.
+    fn add_node(&mut self, number: &Value, outer: &AffineRows, geometry: &mut Geometry) -> Result<()> {
+        let node = self.part("nodes", number)?;
+        self.enter(number.as_u64().unwrap_or_default())?;
+        let rows = product(outer, &rows_of(node));
+        if node["mesh"].is_u64() {
+            let primitives = self.part("meshes", &node["mesh"])?["primitives"].as_array();
+            for primitive in primitives.into_iter().flatten() {
                 self.add_primitive(primitive, &rows, geometry)?;
             }
         }
         for child in node["children"].as_array().into_iter().flatten() {
-            self.add_node(child.as_u64(), &rows, depth + 1, geometry)?;
+            self.add_node(child, &rows, geometry)?;
         }
+        self.path.pop();
         Ok(())
+    }
+
+    /// Adds a node to the path; refuses cycles, and too many nodes or levels.
+    fn enter(&mut self, number: u64) -> Result<()> {
+        if self.path.contains(&number) {
+            return Err(Error::corrupt(format!(
+                "expected nodes without cycles in a .glb file, found node {number} within itself"
+            )));
+        }
+        self.path.push(number);
+        self.nodes += 1;
+        check_count(self.path.len(), MAX_DEPTH + 1, "levels of nodes")?;
+        check_count(self.nodes, MAX_NODES, "nodes")
     }
 
     fn add_primitive(&mut self, primitive: &Value, rows: &AffineRows, geometry: &mut Geometry) -> Result<()> {
@@ -103,29 +116,31 @@ impl GlbDocument<'_> {
             self.has_others = true;
             return Ok(());
         }
-        let mut own = Geometry {
-            positions: self.numbers(&primitive["attributes"]["POSITION"])?.as_chunks().0.to_vec(),
-            ..Geometry::default()
-        };
-        check_count(geometry.positions.len() + own.positions.len(), MAX_VERTICES, "vertices")?;
+        // Many parts may share the same bytes: numbers are counted before they take memory.
+        let positions = self.accessor(&primitive["attributes"]["POSITION"])?;
+        let before = geometry.positions.len();
+        check_count(before.saturating_add(positions.numbers / 3), MAX_VERTICES, "vertices")?;
+        let mut own = Geometry { positions: positions.read()?.as_chunks().0.to_vec(), ..Geometry::default() };
         own.transform(rows);
-        let before = u32::try_from(geometry.positions.len()).unwrap_or(u32::MAX);
-        let corners = match &primitive["indices"] {
-            Value::Null => (0..own.positions.len()).map(|at| at as f64).collect(),
-            indices => self.numbers(indices)?,
+        let triangles = geometry.triangles.len();
+        let corners = if primitive["indices"].is_null() {
+            check_count(triangles + own.positions.len() / 3, MAX_TRIANGLES, "triangles")?;
+            (0..own.positions.len()).map(|at| at as f64).collect()
+        } else {
+            let indices = self.accessor(&primitive["indices"])?;
+            check_count(triangles.saturating_add(indices.numbers / 3), MAX_TRIANGLES, "triangles")?;
+            indices.read()?
         };
-        // Many parts may share the same bytes.
-        check_count(geometry.triangles.len() + corners.len() / 3, MAX_TRIANGLES, "triangles")?;
-        let corners = corners.into_iter().map(|corner| Ok(index(corner)?.saturating_add(before)));
+        let first = u32::try_from(before).unwrap_or(u32::MAX);
+        let corners = corners.into_iter().map(|corner| Ok(index(corner)?.saturating_add(first)));
         geometry.triangles.extend_from_slice(corners.collect::<Result<Vec<_>>>()?.as_chunks().0);
         geometry.positions.append(&mut own.positions);
         Ok(())
     }
 
-    /// Returns the numbers of an accessor.
-    fn numbers(&self, accessor: &Value) -> Result<Vec<f64>> {
-        let accessor = self.part("accessors", accessor.as_u64())?;
-        let view = self.part("bufferViews", accessor["bufferView"].as_u64())?;
+    fn accessor(&self, number: &Value) -> Result<GlbAccessor<'a>> {
+        let accessor = self.part("accessors", number)?;
+        let view = self.part("bufferViews", &accessor["bufferView"])?;
         let count_of =
             |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
         let number_type = match accessor["componentType"].as_u64() {
@@ -139,21 +154,43 @@ impl GlbDocument<'_> {
                 )));
             }
         };
-        let components = if accessor["type"] == "VEC3" { 3 } else { 1 };
-        let size = components * number_type.size_bytes();
-        let stride = if view["byteStride"].is_u64() { count_of(&view["byteStride"]).max(size) } else { size };
         let start = count_of(&view["byteOffset"]).saturating_add(count_of(&accessor["byteOffset"]));
-        let mut reader = FileReader::new(self.binary.get(start..).unwrap_or_default(), false);
-        let count = count_of(&accessor["count"]);
-        if stride == size {
-            return reader.numbers(number_type, count.saturating_mul(components));
+        let components = if accessor["type"] == "VEC3" { 3 } else { 1 };
+        Ok(GlbAccessor {
+            bytes: self.binary.get(start..).unwrap_or_default(),
+            number_type,
+            components,
+            numbers: count_of(&accessor["count"]).saturating_mul(components),
+            stride: count_of(&view["byteStride"]),
+        })
+    }
+}
+
+/// Numbers in the binary data.
+struct GlbAccessor<'a> {
+    bytes: &'a [u8],
+    number_type: NumberType,
+    /// Numbers that stand together.
+    components: usize,
+    /// Numbers in all.
+    numbers: usize,
+    /// Bytes from one group of components to the next, if they are more than its own.
+    stride: usize,
+}
+
+impl GlbAccessor<'_> {
+    fn read(&self) -> Result<Vec<f64>> {
+        let mut reader = FileReader::new(self.bytes, false);
+        let gap = self.stride.saturating_sub(self.components * self.number_type.size_bytes());
+        if gap == 0 {
+            return reader.numbers(self.number_type, self.numbers);
         }
         let mut numbers = Vec::new();
-        for at in 0..count {
-            numbers.append(&mut reader.numbers(number_type, components)?);
-            if at + 1 < count {
-                reader.take(stride - size)?;
+        while numbers.len() < self.numbers {
+            if !numbers.is_empty() {
+                reader.take(gap)?;
             }
+            numbers.append(&mut reader.numbers(self.number_type, self.components)?);
         }
         Ok(numbers)
     }
@@ -162,7 +199,8 @@ impl GlbDocument<'_> {
 /// Returns the map of a node, from its matrix or its translation, rotation and scale.
 fn rows_of(node: &Value) -> AffineRows {
     let numbers = |name: &str| -> Vec<f64> {
-        node[name].as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
+        // One more than the longest has, so that longer lists fit none.
+        node[name].as_array().into_iter().flatten().take(17).filter_map(Value::as_f64).collect()
     };
     if let Ok(m) = <[f64; 16]>::try_from(numbers("matrix")) {
         // By column in the file.
@@ -202,8 +240,7 @@ mod tests {
             ],
         });
         let part = json!({"attributes": {"POSITION": 0}, "indices": 1});
-        let mut document =
-            GlbDocument { json, binary: &[0; 39], meshes: 0, primitives: 0, has_others: false };
+        let mut document = GlbDocument::new(&json, &[0; 39]);
         let mut geometry = Geometry { triangles: vec![[0; 3]; MAX_TRIANGLES - 1], ..Geometry::default() };
         document.add_primitive(&part, &IDENTITY, &mut geometry).unwrap();
         let error = document.add_primitive(&part, &IDENTITY, &mut geometry).unwrap_err().to_string();

@@ -3,8 +3,8 @@
 use array::{Error, Result};
 
 use crate::bytes::{FileReader, NumberType, index};
-use crate::model::{check_count, excerpt};
-use crate::{Geometry, MAX_TRIANGLES, MAX_VERTICES, VertexValues};
+use crate::model::{check_count, check_values, excerpt_of_bytes, omitted_values_note};
+use crate::{Geometry, MAX_TRIANGLES, MAX_VALUE_NAMES, MAX_VERTICES, VertexValues};
 
 /// Longest line of the header, bytes.
 const MAX_LINE_BYTES: usize = 4096;
@@ -20,6 +20,13 @@ struct PlyProperty {
     number_type: NumberType,
 }
 
+#[derive(Default)]
+struct PlyHeader {
+    format: String,
+    elements: Vec<PlyElement>,
+    is_lps: bool,
+}
+
 struct PlyElement {
     name: String,
     count: usize,
@@ -28,7 +35,7 @@ struct PlyElement {
 
 /// Rest of a file after its header.
 enum PlyBody<'a> {
-    Text(std::str::SplitAsciiWhitespace<'a>),
+    Text(&'a [u8]),
     Binary(FileReader<'a>),
 }
 
@@ -36,15 +43,26 @@ impl PlyBody<'_> {
     fn number(&mut self, number_type: NumberType) -> Result<f64> {
         match self {
             Self::Binary(reader) => reader.number(number_type),
-            Self::Text(words) => {
-                let word = words
-                    .next()
-                    .ok_or_else(|| Error::corrupt("expected more numbers, found the end of the file"))?;
-                word.parse()
-                    .map_err(|_| Error::corrupt(format!("expected a number, found `{}`", excerpt(word))))
+            Self::Text(text) => {
+                let word = next_word(text);
+                if word.is_empty() {
+                    return Err(Error::corrupt("expected more numbers, found the end of the file"));
+                }
+                std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()).ok_or_else(|| {
+                    Error::corrupt(format!("expected a number, found `{}`", excerpt_of_bytes(word)))
+                })
             }
         }
     }
+}
+
+/// Takes the next word of a text; empty at its end.
+fn next_word<'a>(text: &mut &'a [u8]) -> &'a [u8] {
+    let trimmed = text.trim_ascii_start();
+    let end = trimmed.iter().position(u8::is_ascii_whitespace).unwrap_or(trimmed.len());
+    let (word, rest) = trimmed.split_at(end);
+    *text = rest;
+    word
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
@@ -52,76 +70,84 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     if reader.line(MAX_LINE_BYTES)?.trim_ascii() != b"ply" {
         return Err(Error::corrupt("expected `ply` in the first line of a PLY file"));
     }
-    let (mut format, mut elements, mut is_lps) = (String::new(), Vec::<PlyElement>::new(), false);
-    for number in 0.. {
-        if number == MAX_HEADER_LINES {
-            return Err(Error::too_large(format!(
-                "expected at most {MAX_HEADER_LINES} lines in the header of a PLY file"
-            )));
-        }
-        let line = String::from_utf8_lossy(reader.line(MAX_LINE_BYTES)?).into_owned();
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            ["end_header"] => break,
-            ["format", name, ..] => name.clone_into(&mut format),
-            ["comment", ..] => is_lps |= line.contains("SPACE=LPS"),
-            ["element", name, count] => {
-                let count =
-                    count.parse().map_err(|_| Error::corrupt(format!("expected a count, found `{line}`")))?;
-                elements.push(PlyElement { name: name.to_owned(), count, properties: Vec::new() });
-            }
-            ["property", "list", count, number, name] => {
-                let count_type = Some(number_type(count)?);
-                add(
-                    &mut elements,
-                    PlyProperty { name: name.to_owned(), count_type, number_type: number_type(number)? },
-                )?;
-            }
-            ["property", number, name] => {
-                add(
-                    &mut elements,
-                    PlyProperty {
-                        name: name.to_owned(),
-                        count_type: None,
-                        number_type: number_type(number)?,
-                    },
-                )?;
-            }
-            _ => {}
-        }
-    }
-    let text;
-    let mut body = match &*format {
+    let header = PlyHeader::read(&mut reader)?;
+    check_counts(&header.elements)?;
+    let mut body = match &*header.format {
         "binary_little_endian" => PlyBody::Binary(reader),
         "binary_big_endian" => PlyBody::Binary(reader.with_order(true)),
-        "ascii" => {
-            text = String::from_utf8_lossy(reader.rest());
-            PlyBody::Text(text.split_ascii_whitespace())
-        }
-        _ => {
+        "ascii" => PlyBody::Text(reader.rest()),
+        format => {
             return Err(Error::corrupt(format!(
                 "expected a PLY file in text or binary, found the format `{format}`"
             )));
         }
     };
     let mut geometry = Geometry::default();
-    for element in &elements {
+    for element in &header.elements {
         match &*element.name {
             "vertex" => read_vertices(&mut body, element, &mut geometry)?,
             name => read_others(&mut body, element, name, &mut geometry)?,
         }
     }
-    if is_lps {
+    if header.is_lps {
         geometry.flip_lps();
     }
     geometry.finished("PLY")
 }
 
-fn add(elements: &mut [PlyElement], property: PlyProperty) -> Result<()> {
-    let element =
-        elements.last_mut().ok_or_else(|| Error::corrupt("expected an element before the first property"))?;
-    element.properties.push(property);
+/// Checks the counts of a file, in which an element may stand more than once.
+fn check_counts(elements: &[PlyElement]) -> Result<()> {
+    for (name, most, of) in [
+        ("vertex", MAX_VERTICES, "vertices"),
+        ("face", MAX_TRIANGLES, "faces"),
+        ("edge", MAX_TRIANGLES, "edges"),
+    ] {
+        let counts = elements.iter().filter(|element| element.name == name).map(|element| element.count);
+        check_count(counts.fold(0, usize::saturating_add), most, of)?;
+    }
     Ok(())
+}
+
+impl PlyHeader {
+    fn read(reader: &mut FileReader<'_>) -> Result<Self> {
+        let mut header = Self::default();
+        for _ in 0..MAX_HEADER_LINES {
+            let line = String::from_utf8_lossy(reader.line(MAX_LINE_BYTES)?).into_owned();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[..] {
+                ["end_header"] => return Ok(header),
+                ["format", name, ..] => name.clone_into(&mut header.format),
+                ["comment", ..] => header.is_lps |= line.contains("SPACE=LPS"),
+                ["element", name, count] => {
+                    let count = count
+                        .parse()
+                        .map_err(|_| Error::corrupt(format!("expected a count, found `{line}`")))?;
+                    let element = PlyElement { name: name.to_owned(), count, properties: Vec::new() };
+                    header.elements.push(element);
+                }
+                ["property", "list", count, number, name] => header.add(name, Some(count), number)?,
+                ["property", number, name] => header.add(name, None, number)?,
+                _ => {}
+            }
+        }
+        Err(Error::too_large(format!(
+            "expected at most {MAX_HEADER_LINES} lines in the header of a PLY file, found more"
+        )))
+    }
+
+    /// Adds a property of the last element, a list if its count has a type.
+    fn add(&mut self, name: &str, count: Option<&str>, number: &str) -> Result<()> {
+        let element = self
+            .elements
+            .last_mut()
+            .ok_or_else(|| Error::corrupt("expected an element before the first property"))?;
+        element.properties.push(PlyProperty {
+            name: name.to_owned(),
+            count_type: count.map(number_type).transpose()?,
+            number_type: number_type(number)?,
+        });
+        Ok(())
+    }
 }
 
 fn number_type(name: &str) -> Result<NumberType> {
@@ -144,7 +170,6 @@ fn number_type(name: &str) -> Result<NumberType> {
     reason = "colors are clamped; values are f32"
 )]
 fn read_vertices(body: &mut PlyBody<'_>, element: &PlyElement, geometry: &mut Geometry) -> Result<()> {
-    check_count(element.count, MAX_VERTICES, "vertices")?;
     let place = |names: [&str; 2]| element.properties.iter().position(|p| names.contains(&&*p.name));
     let [Some(x), Some(y), Some(z)] = [place(["x"; 2]), place(["y"; 2]), place(["z"; 2])] else {
         return Err(Error::corrupt("expected vertices with x, y and z in a PLY file"));
@@ -169,7 +194,13 @@ fn read_vertices(body: &mut PlyBody<'_>, element: &PlyElement, geometry: &mut Ge
             && element.properties[place].count_type.is_none()
             && !["nx", "ny", "nz", "alpha"].contains(&name)
     };
-    let others: Vec<usize> = (0..element.properties.len()).filter(|&place| is_other(place)).collect();
+    let mut others: Vec<usize> = (0..element.properties.len()).filter(|&place| is_other(place)).collect();
+    let omitted = others.len().saturating_sub(MAX_VALUE_NAMES - geometry.values.len());
+    if omitted > 0 {
+        others.truncate(others.len() - omitted);
+        geometry.notes.push(omitted_values_note(omitted));
+    }
+    check_values(geometry.values.len() + others.len(), geometry.positions.len() + element.count)?;
     let mut values: Vec<VertexValues> = others
         .iter()
         .map(|&place| VertexValues { name: element.properties[place].name.clone(), values: Vec::new() })

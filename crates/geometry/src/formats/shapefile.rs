@@ -3,7 +3,8 @@
 use array::{Error, Result};
 
 use crate::bytes::{FileReader, NumberType};
-use crate::{Geometry, GeometrySpace};
+use crate::model::check_count;
+use crate::{Geometry, GeometrySpace, MAX_TRIANGLES, MAX_VERTICES};
 
 const FILE_CODE: u32 = 9994;
 /// Bytes of the header that follow its length.
@@ -57,6 +58,7 @@ fn add(reader: &mut FileReader<'_>, geometry: &mut Geometry) -> Result<bool> {
         3 | 5 => {
             reader.take(32)?;
             let [parts, count] = [reader.u32()? as usize, reader.u32()? as usize];
+            check_count(parts, MAX_TRIANGLES, "parts of a shape")?;
             let starts = reader.numbers(NumberType::U32, parts)?;
             let first = geometry.positions.len();
             add_vertices(reader, count, has_z, geometry)?;
@@ -74,7 +76,7 @@ fn add(reader: &mut FileReader<'_>, geometry: &mut Geometry) -> Result<bool> {
     Ok(true)
 }
 
-fn indices(from: usize, to: usize) -> impl Iterator<Item = u32> + Clone {
+fn indices(from: usize, to: usize) -> impl ExactSizeIterator<Item = u32> + Clone {
     (from..to).map(|at| u32::try_from(at).unwrap_or(u32::MAX))
 }
 
@@ -88,6 +90,7 @@ fn add_vertices(
     has_z: bool,
     geometry: &mut Geometry,
 ) -> Result<()> {
+    check_count(geometry.positions.len() + count, MAX_VERTICES, "vertices")?;
     let flat = reader.numbers(NumberType::F64, count.saturating_mul(2))?;
     let heights = if has_z {
         reader.take(16)?;

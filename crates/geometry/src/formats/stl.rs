@@ -5,52 +5,22 @@ use std::collections::HashMap;
 use array::{Error, Result};
 
 use crate::bytes::{FileReader, NumberType};
-use crate::model::excerpt;
+use crate::model::{check_count, excerpt};
 use crate::{Geometry, MAX_TRIANGLES};
 
 /// Bytes before the number of triangles of a binary file.
 const HEADER_BYTES: usize = 80;
+/// Bytes of a line of text that are looked at.
+const MAX_LINE_BYTES: usize = 4_096;
 /// Bytes of a triangle: normal, three corners, two bytes of color.
 const TRIANGLE_BYTES: usize = 50;
 
 pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     let mut builder = Builder::default();
     if is_binary(bytes) {
-        let mut reader = FileReader::new(bytes, false);
-        reader.take(HEADER_BYTES)?;
-        let count = reader.u32()? as usize;
-        crate::model::check_count(count, MAX_TRIANGLES, "triangles")?;
-        for _ in 0..count {
-            let numbers =
-                FileReader::new(reader.take(TRIANGLE_BYTES)?, false).numbers(NumberType::F32, 12)?;
-            builder.add(numbers.as_chunks::<3>().0)?;
-        }
+        builder.read_binary(bytes)?;
     } else {
-        let text = String::from_utf8_lossy(bytes);
-        if !text.trim_start().starts_with("solid") {
-            return Err(Error::corrupt("expected an STL file in text or binary, found neither"));
-        }
-        let mut corners = Vec::new();
-        for line in text.lines() {
-            let mut words = line.split_whitespace();
-            match words.next() {
-                Some("vertex") => {
-                    let numbers: Vec<f64> = words.map_while(|word| word.parse().ok()).collect();
-                    let Ok(corner) = <[f64; 3]>::try_from(numbers) else {
-                        return Err(Error::corrupt(format!(
-                            "expected `vertex` and three numbers, found `{}`",
-                            excerpt(line.trim())
-                        )));
-                    };
-                    corners.push(corner);
-                }
-                Some("endfacet") => {
-                    builder.add(&corners)?;
-                    corners.clear();
-                }
-                _ => {}
-            }
-        }
+        builder.read_text(bytes)?;
     }
     let mut geometry = builder.geometry;
     let header = String::from_utf8_lossy(&bytes[..bytes.len().min(256)]);
@@ -77,9 +47,57 @@ struct Builder {
 }
 
 impl Builder {
+    fn read_binary(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut reader = FileReader::new(bytes, false);
+        reader.take(HEADER_BYTES)?;
+        let count = reader.u32()? as usize;
+        check_count(count, MAX_TRIANGLES, "triangles")?;
+        for _ in 0..count {
+            let numbers =
+                FileReader::new(reader.take(TRIANGLE_BYTES)?, false).numbers(NumberType::F32, 12)?;
+            let [_normal, corners @ ..] = numbers.as_chunks::<3>().0 else { continue };
+            self.add(corners)?;
+        }
+        Ok(())
+    }
+
+    fn read_text(&mut self, bytes: &[u8]) -> Result<()> {
+        if !bytes.trim_ascii_start().starts_with(b"solid") {
+            return Err(Error::corrupt("expected an STL file in text or binary, found neither"));
+        }
+        let mut corners = Vec::new();
+        for line in bytes.split(|&byte| byte == b'\n') {
+            let line = String::from_utf8_lossy(&line[..line.len().min(MAX_LINE_BYTES)]);
+            let mut words = line.split_whitespace();
+            match words.next() {
+                Some("vertex") => {
+                    let numbers: Vec<f64> = words.map_while(|word| word.parse().ok()).collect();
+                    let Ok(corner) = <[f64; 3]>::try_from(numbers) else {
+                        return Err(Error::corrupt(format!(
+                            "expected `vertex` and three numbers, found `{}`",
+                            excerpt(line.trim())
+                        )));
+                    };
+                    // Of more, the last three are taken.
+                    if corners.len() == 3 {
+                        corners.remove(0);
+                    }
+                    corners.push(corner);
+                }
+                Some("endfacet") => {
+                    self.add(&corners)?;
+                    corners.clear();
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a triangle of at most three corners.
     fn add(&mut self, corners: &[[f64; 3]]) -> Result<()> {
-        let mut indices = Vec::with_capacity(4);
-        for corner in corners.iter().rev().take(corners.len().min(3)).rev() {
+        let mut indices = Vec::with_capacity(3);
+        for corner in corners {
             // 0 and -0 are the same place.
             let key = corner.map(|v| (v + 0.0).to_bits());
             let index = match self.known.get(&key) {

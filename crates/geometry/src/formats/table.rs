@@ -5,9 +5,12 @@
 //! the point; rows with the same entry in a column `line` are joined by a line; other columns of numbers are values. Without a header, the first two or three
 //! columns are positions.
 
-use array::{Error, Result};
+use std::io::{self, Read};
 
-use crate::model::{excerpt, omitted_texts_note};
+use array::{Error, Result};
+use csv::{ByteRecord, ErrorKind};
+
+use crate::model::{check_values, excerpt, omitted_texts_note};
 use crate::{Geometry, GeometrySpace, MAX_TEXTS, MAX_VALUE_NAMES, VertexText, VertexValues};
 
 const X: [&str; 5] = ["x", "lon", "longitude", "long", "pos_x"];
@@ -18,6 +21,28 @@ const NUMBERED: &str = "axis-";
 const GEOGRAPHIC: [&str; 4] = ["lon", "longitude", "long", "lat"];
 const TEXTS: [&str; 3] = ["label", "name", "text"];
 const LINES: [&str; 3] = ["line", "track", "track_id"];
+
+/// Longest row, bytes: the parser keeps a number of eight bytes for each of its fields.
+const MAX_ROW_BYTES: usize = 4 << 20;
+
+/// Bytes of a table, of which each row takes a bounded number.
+struct RowBytes<'a> {
+    rest: &'a [u8],
+    /// Bytes that the row may still take.
+    left_in_row: usize,
+}
+
+impl Read for RowBytes<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.left_in_row == 0 && !self.rest.is_empty() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let most = into.len().min(self.left_in_row);
+        let count = self.rest.read(&mut into[..most])?;
+        self.left_in_row -= count;
+        Ok(count)
+    }
+}
 
 /// Columns by meaning.
 #[derive(Default)]
@@ -37,16 +62,16 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8) -> Result<Geometry> {
         .flexible(true)
         .trim(csv::Trim::All)
         .comment(Some(b'#'))
-        .from_reader(bytes);
-    let mut records = reader.byte_records();
+        .from_reader(RowBytes { rest: bytes, left_in_row: MAX_ROW_BYTES });
+    let mut record = ByteRecord::new();
     let mut columns = None;
     let mut geometry = Geometry::default();
     let (mut line, mut last, mut omitted_texts) = (String::new(), None, 0);
-    let bad = |error: csv::Error| {
-        Error::corrupt(format!("expected a table of points, found a mistake in it: {error}"))
-    };
-    for (number, record) in (1usize..).zip(&mut records) {
-        let record = record.map_err(bad)?;
+    for number in 1usize.. {
+        if !reader.read_byte_record(&mut record).map_err(|error| mistake(&error, number))? {
+            break;
+        }
+        reader.get_mut().left_in_row = MAX_ROW_BYTES;
         let field =
             |column: usize| String::from_utf8_lossy(record.get(column).unwrap_or_default()).trim().to_owned();
         let Some(columns) = &columns else {
@@ -85,6 +110,16 @@ pub(crate) fn read(bytes: &[u8], delimiter: u8) -> Result<Geometry> {
     geometry.finished("table")
 }
 
+fn mistake(error: &csv::Error, row: usize) -> Error {
+    match error.kind() {
+        // Of bytes in memory, only the length of a row is an error.
+        ErrorKind::Io(_) => Error::too_large(format!(
+            "expected rows of at most {MAX_ROW_BYTES} bytes in a table, found more in row {row}"
+        )),
+        _ => Error::corrupt(format!("expected a table of points, found a mistake in it: {error}")),
+    }
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "values by vertex are f32")]
 fn add(
     columns: &Columns,
@@ -106,6 +141,7 @@ fn add(
         })?;
     }
     let vertex = geometry.add_vertex(position)?;
+    check_values(geometry.values.len(), geometry.positions.len())?;
     if let Some(text) = columns.text.map(field).filter(|text| !text.is_empty()) {
         if geometry.texts.len() < MAX_TEXTS {
             geometry.texts.push(VertexText { vertex, text });
@@ -160,4 +196,25 @@ fn missing() -> Error {
     Error::unsupported(
         "expected columns `x` and `y`, or `longitude` and `latitude`, in the first row of a table, found others",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MAX_VALUES;
+
+    #[test]
+    fn values_of_rows_without_entries_are_counted() {
+        let names: Vec<String> = ["x", "y"].into_iter().chain(["v"; 30]).map(str::to_owned).collect();
+        let columns = Columns::of(&names).unwrap();
+        let values = |_| VertexValues { name: "v".to_owned(), values: Vec::new() };
+        let mut geometry = Geometry {
+            positions: vec![[0.0; 3]; MAX_VALUES / 30],
+            values: columns.values.iter().map(values).collect(),
+            ..Geometry::default()
+        };
+        let field = |column: usize| if column < 2 { "0".to_owned() } else { String::new() };
+        let error = add(&columns, &field, 1, &mut geometry, &mut 0).unwrap_err().to_string();
+        assert!(error.contains("values by vertex"), "{error}");
+    }
 }

@@ -1,29 +1,30 @@
 //! VTK's PolyData in XML (`.vtp`): vertices, lines, strips and polygons, with values in text, base64 or raw bytes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use array::{Error, Result};
-use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::bytes::{FileReader, NumberType, index};
-use crate::formats::encoded::{DecodeBudget, attribute, xml_error};
-use crate::model::check_count;
-use crate::{Geometry, MAX_VERTICES, VertexValues};
+use crate::formats::encoded::{DecodeBudget, XmlReader, attribute};
+use crate::model::{check_count, omitted_values_note};
+use crate::{Geometry, MAX_VERTICES};
 
 /// Most arrays of a file.
 const MAX_ARRAYS: usize = 4_096;
 /// White space in appended base64 that is looked at beside as much as there are letters, bytes.
 const MAX_SPACE_BYTES: usize = 4_096;
-/// Most blocks of a compressed array.
+/// Most blocks of all compressed arrays of a file.
 const MAX_BLOCKS: usize = 1 << 20;
+/// Elements of cells in a piece.
+const CELLS: [&str; 4] = ["Verts", "Lines", "Strips", "Polys"];
 
 /// `DataArray` of a piece.
 struct VtpArray {
     /// Number of the piece.
     piece: usize,
-    /// Element that it stands in, such as `Points`.
-    section: String,
+    /// Element that it stands in, such as `Points`; empty for those that are not read.
+    section: &'static str,
     name: String,
     number_type: Option<NumberType>,
     components: usize,
@@ -51,14 +52,16 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Geometry> {
     let mut encoding = VtpEncoding::default();
     let data = appended_data(appended, &mut encoding);
     let arrays = arrays(head, &mut encoding)?;
-    let mut decoder = VtpDecoder { encoding, appended: data, budget: DecodeBudget::default() };
+    let mut decoder = VtpDecoder { encoding, appended: data, budget: DecodeBudget::default(), blocks: 0 };
     let mut geometry = Geometry::default();
-    let mut values = Vec::<VertexValues>::new();
+    let mut omitted_values = HashSet::new();
     // Arrays are in the order of their pieces, of which any number may be empty.
     for own in arrays.chunk_by(|array, next| array.piece == next.piece) {
-        add_piece(own, &mut decoder, &mut geometry, &mut values)?;
+        add_piece(own, &mut decoder, &mut geometry, &mut omitted_values)?;
     }
-    geometry.values = values;
+    if !omitted_values.is_empty() {
+        geometry.notes.push(omitted_values_note(omitted_values.len()));
+    }
     geometry.finished("VTK PolyData")
 }
 
@@ -71,20 +74,20 @@ fn appended_data<'a>(appended: &'a [u8], encoding: &mut VtpEncoding) -> &'a [u8]
 }
 
 fn arrays(head: &str, encoding: &mut VtpEncoding) -> Result<Vec<VtpArray>> {
-    let mut reader = Reader::from_str(head);
+    let mut reader = XmlReader::new(head);
     let mut arrays = Vec::new();
-    let (mut sections, mut piece, mut is_in_array) = (Vec::<String>::new(), 0usize, false);
+    let (mut sections, mut piece, mut is_in_array) = (Vec::<&str>::new(), 0usize, false);
     let mut is_poly_data = false;
     loop {
-        match reader.read_event().map_err(|e| xml_error(&e))? {
+        match reader.next_event()? {
             Event::Start(start) => {
-                let name = start.local_name().as_ref().to_owned();
-                is_poly_data |= begin(&name, &start, encoding)?;
-                if name == "DataArray" {
+                let name = start.local_name();
+                is_poly_data |= begin(name.as_ref(), &start, encoding)?;
+                if name.as_ref() == "DataArray" {
                     arrays.push(VtpArray::of(&start, sections.last(), piece)?);
                     is_in_array = true;
                 }
-                sections.push(name);
+                sections.push(section(name.as_ref()));
             }
             Event::Empty(start) if start.local_name().as_ref() == "DataArray" => {
                 arrays.push(VtpArray::of(&start, sections.last(), piece)?);
@@ -112,6 +115,11 @@ fn arrays(head: &str, encoding: &mut VtpEncoding) -> Result<Vec<VtpArray>> {
     Ok(arrays)
 }
 
+/// Returns the name of an element of a piece whose arrays are read; empty for others.
+fn section(name: &str) -> &'static str {
+    CELLS.into_iter().chain(["Points", "PointData"]).find(|section| *section == name).unwrap_or_default()
+}
+
 /// Reads the attributes of the file; returns whether it is PolyData, if this element tells.
 fn begin(name: &str, start: &BytesStart<'_>, encoding: &mut VtpEncoding) -> Result<bool> {
     if name != "VTKFile" {
@@ -130,7 +138,7 @@ fn begin(name: &str, start: &BytesStart<'_>, encoding: &mut VtpEncoding) -> Resu
 }
 
 impl VtpArray {
-    fn of(start: &BytesStart<'_>, section: Option<&String>, piece: usize) -> Result<Self> {
+    fn of(start: &BytesStart<'_>, section: Option<&&'static str>, piece: usize) -> Result<Self> {
         let number_type = match &*attribute(start, "type")? {
             "Int8" => Some(NumberType::I8),
             "UInt8" => Some(NumberType::U8),
@@ -149,7 +157,7 @@ impl VtpArray {
         };
         Ok(Self {
             piece,
-            section: section.cloned().unwrap_or_default(),
+            section: section.copied().unwrap_or_default(),
             name: attribute(start, "Name")?,
             number_type,
             components: number("NumberOfComponents", 1)?,
@@ -164,6 +172,8 @@ struct VtpDecoder<'a> {
     encoding: VtpEncoding,
     appended: &'a [u8],
     budget: DecodeBudget,
+    /// Compressed blocks of all arrays until now.
+    blocks: usize,
 }
 
 impl VtpDecoder<'_> {
@@ -198,8 +208,9 @@ impl VtpDecoder<'_> {
     }
 
     /// Reads the sizes of compressed blocks, of which there are `count`.
-    fn block_sizes(&self, reader: &mut FileReader<'_>, count: usize) -> Result<Vec<usize>> {
-        check_count(count, MAX_BLOCKS, "compressed blocks of an array")?;
+    fn block_sizes(&mut self, reader: &mut FileReader<'_>, count: usize) -> Result<Vec<usize>> {
+        self.blocks += count;
+        check_count(self.blocks, MAX_BLOCKS, "compressed blocks")?;
         self.header_number(reader)?;
         self.header_number(reader)?;
         (0..count).map(|_| self.header_number(reader)).collect()
@@ -234,7 +245,7 @@ impl VtpDecoder<'_> {
             reader.take(word)?;
             return Ok(reader.take(count)?.to_vec());
         }
-        check_count(count, MAX_BLOCKS, "compressed blocks of an array")?;
+        check_count(self.blocks + count, MAX_BLOCKS, "compressed blocks")?;
         let header_bytes = (3 + count) * word;
         let header = self.budget.base64(&piece(0, header_bytes))?;
         let mut reader = FileReader::new(&header, self.encoding.is_big);
@@ -251,11 +262,12 @@ fn compact(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_ascii_whitespace()).collect()
 }
 
-fn add_piece(
-    arrays: &[VtpArray],
+/// Adds the vertices, cells and values of a piece; `omitted_values` are the names of values that are left out.
+fn add_piece<'a>(
+    arrays: &'a [VtpArray],
     decoder: &mut VtpDecoder<'_>,
     geometry: &mut Geometry,
-    values: &mut Vec<VertexValues>,
+    omitted_values: &mut HashSet<&'a str>,
 ) -> Result<()> {
     let Some(points) = arrays.iter().find(|array| array.section == "Points") else { return Ok(()) };
     let positions = decoder.decode(points)?;
@@ -263,6 +275,18 @@ fn add_piece(
     check_count(before + positions.len() / 3, MAX_VERTICES, "vertices")?;
     geometry.positions.extend_from_slice(positions.as_chunks().0);
     let count = positions.len() / 3;
+    drop(positions);
+    add_cells(arrays, decoder, geometry, before)?;
+    add_values(arrays, decoder, geometry, omitted_values, [before, count])
+}
+
+/// Adds the cells of a piece, whose first vertex is `before`.
+fn add_cells(
+    arrays: &[VtpArray],
+    decoder: &mut VtpDecoder<'_>,
+    geometry: &mut Geometry,
+    before: usize,
+) -> Result<()> {
     let mut cells = HashMap::<&str, [Vec<f64>; 2]>::new();
     for array in arrays {
         let place = match &*array.name {
@@ -270,11 +294,11 @@ fn add_piece(
             "offsets" => 1,
             _ => continue,
         };
-        if ["Verts", "Lines", "Strips", "Polys"].contains(&&*array.section) {
-            cells.entry(&array.section).or_default()[place] = decoder.decode(array)?;
+        if CELLS.contains(&array.section) {
+            cells.entry(array.section).or_default()[place] = decoder.decode(array)?;
         }
     }
-    for section in ["Verts", "Lines", "Strips", "Polys"] {
+    for section in CELLS {
         let Some([connectivity, offsets]) = cells.get(section) else { continue };
         let mut from = 0;
         for &end in offsets {
@@ -287,7 +311,7 @@ fn add_piece(
             add_cell(section, &own.collect::<Result<Vec<_>>>()?, geometry)?;
         }
     }
-    add_values(arrays, decoder, geometry, values, [before, count])
+    Ok(())
 }
 
 fn as_index(count: usize) -> u32 {
@@ -296,7 +320,10 @@ fn as_index(count: usize) -> u32 {
 
 fn add_cell(section: &str, vertices: &[u32], geometry: &mut Geometry) -> Result<()> {
     match section {
-        "Verts" => geometry.points.extend_from_slice(vertices),
+        "Verts" => {
+            check_count(geometry.points.len() + vertices.len(), MAX_VERTICES, "points")?;
+            geometry.points.extend_from_slice(vertices);
+        }
         "Lines" => geometry.add_line(vertices.iter().copied())?,
         "Polys" => geometry.add_polygon(vertices)?,
         _ => {
@@ -309,47 +336,47 @@ fn add_cell(section: &str, vertices: &[u32], geometry: &mut Geometry) -> Result<
     Ok(())
 }
 
-/// Adds the values by vertex of a piece: vectors as their lengths, three bytes as colors.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "values by vertex are f32; colors are bytes"
-)]
-fn add_values(
-    arrays: &[VtpArray],
+/// Adds the values by vertex of a piece: vectors as their lengths, three bytes as colors. Values of further names than a geometry
+/// keeps are not decoded, and their names added to `omitted`.
+#[expect(clippy::cast_possible_truncation, reason = "values by vertex are f32")]
+fn add_values<'a>(
+    arrays: &'a [VtpArray],
     decoder: &mut VtpDecoder<'_>,
     geometry: &mut Geometry,
-    values: &mut Vec<VertexValues>,
+    omitted: &mut HashSet<&'a str>,
     [before, count]: [usize; 2],
 ) -> Result<()> {
     for array in arrays.iter().filter(|array| array.section == "PointData") {
         let components = array.components.clamp(1, 64);
+        if array.number_type == Some(NumberType::U8) && (3..=4).contains(&components) {
+            let numbers = decoder.decode(array)?;
+            if numbers.len() == count * components {
+                add_colors(numbers.chunks_exact(components), before, geometry);
+            }
+            continue;
+        }
+        if !geometry.has_room_for_values(&array.name) {
+            omitted.insert(&array.name);
+            continue;
+        }
         let numbers = decoder.decode(array)?;
         if numbers.len() != count * components {
             continue;
         }
-        if array.number_type == Some(NumberType::U8) && (3..=4).contains(&components) {
-            geometry.colors.resize(before, [255; 3]);
-            geometry
-                .colors
-                .extend(numbers.chunks_exact(components).map(|c| [c[0] as u8, c[1] as u8, c[2] as u8]));
-            continue;
-        }
-        let known = values.iter().position(|values| values.name == array.name).unwrap_or_else(|| {
-            values.push(VertexValues { name: array.name.clone(), values: Vec::new() });
-            values.len() - 1
-        });
-        let into = &mut values[known].values;
+        let Some(into) = geometry.values_entry(&array.name, before + count)? else { continue };
         into.resize(before, f32::NAN);
         let length =
             |v: &[f64]| if let [one] = v { *one } else { v.iter().map(|v| v * v).sum::<f64>().sqrt() };
         into.extend(numbers.chunks_exact(components).map(|v| length(v) as f32));
     }
-    for values in values {
-        values.values.resize(before + count, f32::NAN);
-    }
     if !geometry.colors.is_empty() {
         geometry.colors.resize(before + count, [255; 3]);
     }
-    Ok(())
+    geometry.fill_values(before + count)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "colors are bytes")]
+fn add_colors<'a>(colors: impl Iterator<Item = &'a [f64]>, before: usize, geometry: &mut Geometry) {
+    geometry.colors.resize(before, [255; 3]);
+    geometry.colors.extend(colors.map(|c| [c[0] as u8, c[1] as u8, c[2] as u8]));
 }

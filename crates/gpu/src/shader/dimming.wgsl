@@ -1,4 +1,4 @@
-// Dimming of lit samples by their place, as in `cpu/dimming` of `render`: ambient occlusion, and the depth cue.
+// Dimming of lit samples by their place, as in `cpu/samples/dimming` of `render`: ambient occlusion, and the depth cue.
 
 // The last two lookups of the occlusion: number of the first one, samples per step, occlusion there, and its rise to the second.
 var<private> lookups: vec4f = vec4f(NEVER, 0.0, 0.0, 0.0);

@@ -23,7 +23,7 @@ use glam::DVec3;
 
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::{MissingValues, Voxel};
-use crate::cpu::dimming::occlusion::OcclusionMemo;
+use crate::cpu::samples::dimming::occlusion::OcclusionMemo;
 use crate::cpu::table::TableMemo;
 use crate::scene::volume::VolumeView;
 

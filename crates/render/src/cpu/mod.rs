@@ -6,7 +6,6 @@ pub(crate) mod cast;
 pub(crate) mod caster;
 pub(crate) mod color_by;
 pub(crate) mod context;
-pub(crate) mod dimming;
 pub(crate) mod empty_space;
 pub(crate) mod entry_scale;
 pub(crate) mod extreme;

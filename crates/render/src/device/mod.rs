@@ -31,10 +31,10 @@ use crate::isosurface::hits::{StoredSurface, Surfaces};
 use crate::scene::fidelity::ShownSamples;
 use crate::{Bounds, Fidelity, ImagePart, ImageSize, Instructions, LightShares, Scene, Slice, VolumeView};
 
-pub use crate::cpu::dimming::DepthCue;
-pub use crate::cpu::dimming::occlusion::OcclusionGrid;
 pub use crate::cpu::empty_space::visible_cells::VisibleCells;
 pub use crate::cpu::extreme::height::{ALIKE, NOTHING, PEAK_STEP, TOP};
+pub use crate::cpu::samples::dimming::DepthCue;
+pub use crate::cpu::samples::dimming::occlusion::OcclusionGrid;
 pub use crate::scene::color_map::COLORS;
 pub use prepared::{ABSENT, Peaks, PreparedPalette, PreparedSurface, Relative, VoxelFormat};
 pub use sides::{NO_SIDE, SEVERAL_SIDES, Sides};
@@ -251,7 +251,7 @@ pub struct PreparedLight {
     pub shares: LightShares,
 }
 
-/// Dimming of lit samples by their place: see `cpu/dimming`.
+/// Dimming of lit samples by their place: see `cpu/samples/dimming`.
 #[derive(Clone, Debug, Default)]
 pub struct PreparedDimming {
     /// Ambient occlusion of the volume's samples.

@@ -32,7 +32,7 @@ impl ReferenceDimming {
         let edge = (shape * voxel).max_element() / CELLS;
         let cells = (shape * voxel / edge).min(shape).floor().max(DVec3::ONE);
         let widths = WIDTHS.map(|width| (cells * width * edge / (shape * voxel)).round());
-        let grid = Grid { counts: cells.to_array().map(|n| n as usize) };
+        let grid = CellBoxes { counts: cells.to_array().map(|n| n as usize) };
         let opacities = grid.each(|at| {
             let (low, high) = ((at * shape / cells).ceil(), ((at + 1.0) * shape / cells).ceil());
             let (mut sum, mut count) = (0.0, 0.0);
@@ -74,7 +74,7 @@ impl ReferenceDimming {
 
     /// Returns the factor of the light of the volume at a position in voxels, at a distance along a ray.
     pub(super) fn at(&self, position: DVec3, distance: f64) -> f64 {
-        let cells = Cells { grid: Grid { counts: self.cells }, values: &self.occlusion };
+        let cells = Cells { grid: CellBoxes { counts: self.cells }, values: &self.occlusion };
         let occlusion = super::trilinear(&cells, (position + 0.5) / self.cell - 0.5);
         (1.0 - self.strength * occlusion) * self.cue_at(distance)
     }
@@ -82,11 +82,11 @@ impl ReferenceDimming {
 
 /// Counts of cells along x, y, z.
 #[derive(Clone, Copy)]
-struct Grid {
+struct CellBoxes {
     counts: [usize; 3],
 }
 
-impl Grid {
+impl CellBoxes {
     fn each(self, value: impl Fn(DVec3) -> f64) -> Vec<f64> {
         let [nx, ny, nz] = self.counts;
         let rows = (0..nz).flat_map(|z| (0..ny).map(move |y| (y, z)));
@@ -115,7 +115,7 @@ impl Grid {
 
 /// Cells as voxels.
 struct Cells<'a> {
-    grid: Grid,
+    grid: CellBoxes,
     values: &'a [f64],
 }
 

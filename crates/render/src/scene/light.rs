@@ -2,7 +2,7 @@
 //!
 //! Blinn's model for a headlight: light, line of sight and the half-way vector coincide, so that everything
 //! depends on one cosine: that between the line of sight and the gradient of the decoded values in world
-//! space. Ambient occlusion and a depth cue dim the light by place: see `cpu/dimming`. Components are those of the sRGB-encoded, premultiplied colors that
+//! space. Ambient occlusion and a depth cue dim the light by place: see `cpu/samples/dimming`. Components are those of the sRGB-encoded, premultiplied colors that
 //! everything here is composited in.
 
 use glam::{DAffine3, DMat3, DVec3, Vec4};

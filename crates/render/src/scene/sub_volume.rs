@@ -7,8 +7,8 @@
 
 use glam::DVec3;
 
-use crate::cpu::dimming::occlusion::reach;
 use crate::cpu::packet::size::PACKET_SIDE;
+use crate::cpu::samples::dimming::occlusion::reach;
 use crate::scene::camera::Lens;
 use crate::scene::frustum::Frustum;
 use crate::scene::mode::step_of;

@@ -15,6 +15,7 @@ import {
   moveLayer,
   removeLayer,
   setLayer,
+  withoutColor,
   type Layers,
 } from "./edit.ts";
 
@@ -70,6 +71,43 @@ describe("the list of layers", () => {
   it("offers the arrays that lie in the space of the one shown", () => {
     expect(ct && fittingArrays(data, ct).map((array) => array.name)).toEqual(["seg", "pet"]);
     expect(seg && fittingArrays(data, seg).map((array) => array.name)).toEqual(["ct", "pet"]);
+  });
+
+  it("offers no tables beside a field, and fields of a file without places only with the same shape", () => {
+    const index = (name: string, shape: readonly number[], coordinates: Json = "index") => ({
+      name,
+      dtype: "<f4",
+      axes: ["z", "y", "x"]
+        .slice(3 - shape.length)
+        .map((kind) => ({ name: `dim ${kind}`, kind, coordinates })),
+      levels: [{ shape: [...shape] }],
+    });
+    const step = { regular: { origin: 0, step: 1 } };
+    const file = parseDataset({
+      name: "flash",
+      arrays: [
+        index("amr/pres", [1, 256, 256], step),
+        index("amr/temp", [1, 256, 256], step),
+        index("block size", [64, 3]),
+        index("bounding box", [64, 3, 2]),
+        index("gid", [64, 9]),
+        index("pres", [1, 32, 32]),
+        index("temp", [1, 32, 32]),
+        index("fcx1", [1, 32, 33]),
+      ],
+    });
+    const offered = (name: string) => {
+      const shown = file.arrays.find((array) => array.name === name);
+      return shown && fittingArrays(file, shown).map((array) => array.name);
+    };
+    expect(offered("amr/pres")).toEqual(["amr/temp"]);
+    expect(offered("pres")).toEqual(["temp"]);
+  });
+
+  it("lets the file choose the color of geometry again", () => {
+    const layers: Layers = [{ geometry: "a.ply", color: [1, 2, 3], opacity: 0.5 }];
+    expect(withoutColor(layers, 0)).toEqual([{ geometry: "a.ply", opacity: 0.5 }]);
+    expect(withoutColor(layers, 1)).toEqual(layers);
   });
 
   it("adds labels filled and values without, half transparent, over the others", () => {

@@ -1,8 +1,16 @@
 //! Changes of the list of layers, without a page: the last layer is drawn over the others.
 
 import { texts } from "../../texts/texts.ts";
-import { isContinuous, isDrawable, spaceShape, type ArrayInfo, type Dataset } from "../../dataset/dataset.ts";
+import {
+  isContinuous,
+  isDrawable,
+  isSpatial,
+  spaceShape,
+  type ArrayInfo,
+  type Dataset,
+} from "../../dataset/dataset.ts";
 import { worldBox } from "../../dataset/world.ts";
+import { mapOf } from "../../layout/space.ts";
 import { MAX_LAYERS, type Layer } from "../../view/schema.ts";
 
 export type Layers = readonly Layer[];
@@ -35,6 +43,15 @@ export function setLayer(layers: Layers, index: number, fields: Partial<Layer>):
   return layers.map((layer, i) => (i === index ? { ...layer, ...fields } : layer));
 }
 
+/** Returns the layers with the color of geometry chosen for it: that of its file, or the viewer's. */
+export function withoutColor(layers: Layers, index: number): Layers {
+  return layers.map((layer, i) => {
+    if (i !== index) return layer;
+    const kept = Object.entries(layer).filter(([name]) => name !== "color");
+    return Object.fromEntries(kept);
+  });
+}
+
 export function removeLayer(layers: Layers, index: number): Layers {
   return layers.filter((_, i) => i !== index);
 }
@@ -55,7 +72,28 @@ function fits(array: ArrayInfo, shown: ArrayInfo): boolean {
   const thick = spaceShape(array).filter((size) => size > 1).length;
   const areOfOneSpace =
     array.worldUnits === "" || shown.worldUnits === "" || array.worldUnits === shown.worldUnits;
-  return isDrawable(array) && thick >= 2 && areOfOneSpace && meet(array, shown);
+  if (!isDrawable(array) || thick < 2 || !areOfOneSpace) return false;
+  return isPlaced(array) && isPlaced(shown) ? meet(array, shown) : areAlike(array, shown);
+}
+
+/** True if the file places an array in space: by coordinates, by a transform or by units of lengths. */
+function isPlaced(array: ArrayInfo): boolean {
+  const hasSpace = array.axes.some(({ kind }) => isSpatial(kind));
+  const hasCoordinates = array.axes.some(
+    ({ kind, coordinates }) => isSpatial(kind) && coordinates.kind !== "index",
+  );
+  const isTransformed = mapOf(array).some((row, i) => row.some((entry, k) => entry !== (i === k ? 1 : 0)));
+  const isNamed = array.worldUnits !== "" || array.hasCoordinates === true;
+  return hasSpace && (hasCoordinates || isTransformed || isNamed);
+}
+
+/**
+ * True for arrays of the same shape. Arrays that nothing places in space are tables of identifiers or boxes as often as fields: such a
+ * one lies over an array only if it has as many voxels along each axis.
+ */
+function areAlike(a: ArrayInfo, b: ArrayInfo): boolean {
+  const hasSpace = (array: ArrayInfo) => array.axes.some(({ kind }) => isSpatial(kind));
+  return hasSpace(a) === hasSpace(b) && JSON.stringify(spaceShape(a)) === JSON.stringify(spaceShape(b));
 }
 
 /** True if the boxes around two arrays in world space meet. */

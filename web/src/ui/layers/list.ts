@@ -6,7 +6,15 @@ import { findArray, type ArrayInfo } from "../../dataset/dataset.ts";
 import { MAX_LAYERS, type Layer } from "../../view/schema.ts";
 import { el, setOptions } from "../dom.ts";
 import { layerColors } from "./colors.ts";
-import { addArray, fittingArrays, moveLayer, removeLayer, setLayer, type Layers } from "./edit.ts";
+import {
+  addArray,
+  fittingArrays,
+  moveLayer,
+  removeLayer,
+  setLayer,
+  withoutColor,
+  type Layers,
+} from "./edit.ts";
 import { layerRow, type Row } from "./row.ts";
 
 /** The choice that adds nothing. */
@@ -47,6 +55,9 @@ export function layerList(actions: Actions): Component {
         add.focus();
       },
       rest: actions.rest,
+      resetColor: () => {
+        change(withoutColor(layers(), index));
+      },
       choose: () => {
         chosen = chosen === index ? -1 : index;
         if (state) update(state);

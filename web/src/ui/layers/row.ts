@@ -1,7 +1,7 @@
 //! One row of the list of layers: eye, name, opacity, order, removal.
 
 import { texts } from "../../texts/texts.ts";
-import { LAYER_FACES, LAYER_LABELS, type Layer } from "../../view/schema.ts";
+import { LAYER_FACES, LAYER_LABELS, type Layer, type Vec3 } from "../../view/schema.ts";
 import { el, iconButton, setIcon, setOptions, setText } from "../dom.ts";
 import { isVisible, layerTitle, opacityOf } from "./edit.ts";
 
@@ -10,6 +10,8 @@ export interface RowActions {
   readonly move: (by: 1 | -1) => void;
   readonly remove: () => void;
   readonly rest: () => void;
+  /** Lets the file or the viewer choose the color of geometry. */
+  readonly resetColor: () => void;
   /** Shows or hides the colors of the layer. */
   readonly choose: () => void;
 }
@@ -25,6 +27,9 @@ export interface Row {
 /** Choices of a select; the first stands for the absence of a member. */
 const LABEL_STYLES: Readonly<Record<string, string>> = texts.layers.labelStyles;
 const FACE_STYLES: Readonly<Record<string, string>> = texts.layers.faceStyles;
+
+/** Color with which a choice begins: the one that the viewer gives to the first geometry without colors. */
+const START_COLOR: Vec3 = [230, 195, 150];
 
 export function layerRow(actions: RowActions): Row {
   const eye = iconButton("eye", texts.layers.hide, "", () => {
@@ -50,6 +55,10 @@ export function layerRow(actions: RowActions): Row {
     actions.set({ color: [part(1), part(3), part(5)] }, true);
   });
   color.addEventListener("change", actions.rest);
+  const automatic = el("span", { class: "layer-automatic" }, texts.layers.automaticColor);
+  const colorBox = el("label", { class: "layer-color" }, color, automatic);
+  const resetColor = iconButton("reset", texts.layers.automaticColor, "", actions.resetColor);
+  resetColor.classList.add("small");
   const up = iconButton("up", texts.layers.moveUp, "", () => {
     actions.move(1);
   });
@@ -62,7 +71,7 @@ export function layerRow(actions: RowActions): Row {
     "li",
     { class: "layer" },
     el("div", { class: "layer-head" }, eye, name, up, down, remove),
-    el("div", { class: "layer-tools" }, opacity, styleBox, color),
+    el("div", { class: "layer-tools" }, opacity, styleBox, colorBox, resetColor),
   );
   const update: Row["update"] = (layer, { isFirst, isLast, isChosen, isLabels }) => {
     const title = layerTitle(layer);
@@ -86,7 +95,11 @@ export function layerRow(actions: RowActions): Row {
     if (document.activeElement !== opacity) opacity.value = String(opacityOf(layer));
     element.classList.toggle("is-hidden", !isShown);
     styleBox.hidden = !isGeometry && !isLabels;
-    color.hidden = !isGeometry;
+    const isAutomatic = layer.color === undefined;
+    colorBox.hidden = !isGeometry;
+    colorBox.classList.toggle("is-automatic", isAutomatic);
+    automatic.hidden = !isAutomatic;
+    resetColor.hidden = !isGeometry || isAutomatic;
     style.setAttribute("aria-label", isGeometry ? texts.layers.facesOf(title) : texts.layers.labelsOf(title));
     const styles = isGeometry ? FACE_STYLES : LABEL_STYLES;
     const chosen = isGeometry ? (layer.drawn ?? "solid") : (layer.labels ?? "filled");
@@ -95,11 +108,18 @@ export function layerRow(actions: RowActions): Row {
       Object.entries(styles).map(([value, label]) => ({ value, label })),
       chosen,
     );
-    color.setAttribute("aria-label", texts.layers.colorOf(title));
-    if (layer.color && document.activeElement !== color)
-      color.value = `#${layer.color.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+    const { colorOf, automaticColorOf, automaticColorHint, resetColorOf } = texts.layers;
+    color.setAttribute("aria-label", isAutomatic ? automaticColorOf(title) : colorOf(title));
+    colorBox.title = isAutomatic ? automaticColorHint : colorOf(title);
+    named(resetColor, resetColorOf(title));
+    // A field of a color cannot be empty: without a color the word beside it says so.
+    if (document.activeElement !== color) color.value = hexColor(layer.color ?? START_COLOR);
   };
   return { element, update };
+}
+
+function hexColor(color: Vec3): string {
+  return `#${color.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
 }
 
 function named(button: HTMLElement, label: string): void {

@@ -102,6 +102,7 @@ export function layoutBar(actions: Actions, layouts: Layouts): Component {
       grid ? `${grid.rows}x${grid.columns}` : "1x1",
     );
     size.disabled = layout === "planes";
+    size.title = size.disabled ? texts.layout.noGridOfPlanes : texts.layout.gridHint;
     tied.hidden = grid === null || layout === "planes";
     tied.setAttribute("aria-pressed", String(grid?.tied !== false));
   };

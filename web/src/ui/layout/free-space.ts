@@ -1,5 +1,5 @@
 //! The part of the page that panels leave free, in which the pictures lie: side panels and the bar of time stand beside the pictures, not
-//! on them. Small panels in the corners lie over the picture unless there are several, or a plot.
+//! on them. Small panels in the corners lie over a volume, which does not reach the corners; not over an image, several pictures or a plot.
 
 import { el } from "../dom.ts";
 import type { Component } from "../../app/state.ts";
@@ -15,9 +15,9 @@ export interface Panels {
   readonly left: readonly HTMLElement[];
   /** At the lower edge. */
   readonly bottom: readonly HTMLElement[];
-  /** At the upper edge; only where there are several pictures, or a plot. */
+  /** At the upper edge; not over a volume alone. */
   readonly top: readonly HTMLElement[];
-  /** At the lower edge; only where there are several pictures, or a plot. */
+  /** At the lower edge; not over a volume alone. */
   readonly corner: readonly HTMLElement[];
 }
 
@@ -60,12 +60,13 @@ export function freeSpace(panels: Panels): Component {
   const folded = (list: readonly HTMLElement[]) => placesOf(list.filter((panel) => !isUnfolded(panel)));
   const measure = () => {
     const { body } = document;
-    const isSeveral = body.classList.contains("paned") || body.dataset.layout === "plot";
+    const { layout } = body.dataset;
+    const reachesCorners = body.classList.contains("paned") || layout === "plot" || layout === "image";
     const page = { width: window.innerWidth, height: window.innerHeight };
     const insets = insetsOf(page, {
       left: visible(panels.left),
-      top: isSeveral ? [...visible(panels.top), ...folded(panels.left)] : [],
-      bottom: visible(isSeveral ? [...panels.bottom, ...panels.corner] : panels.bottom),
+      top: reachesCorners ? [...visible(panels.top), ...folded(panels.left)] : [],
+      bottom: visible(reachesCorners ? [...panels.bottom, ...panels.corner] : panels.bottom),
     });
     const { style } = body;
     for (const [side, pixels] of Object.entries(insets)) {

@@ -1,7 +1,7 @@
 //! Captions: the title, with data set and array, and the step of time with its date and the positions on other axes. Pure.
 
 import { freeAxes, type ArrayInfo, type Dataset } from "../../dataset/dataset.ts";
-import { calendarOf, positionLabel } from "../../dataset/labels.ts";
+import { calendarOf, positionTitle } from "../../dataset/labels.ts";
 import type { View } from "../../view/schema.ts";
 import type { Layout } from "./layout.ts";
 import { LINE, type Measure, type Shape } from "./shapes.ts";
@@ -24,7 +24,7 @@ export function positionTexts(dataset: Dataset, array: ArrayInfo, view: View): s
   const sorted = axes.toSorted((a, b) => Number(b.axis.kind === "time") - Number(a.axis.kind === "time"));
   return sorted.map(({ axis, size }) => {
     const index = Math.min(axis.kind === "time" ? view.time : (view.at[axis.name] ?? 0), size - 1);
-    const label = positionLabel(axis, index, calendarOf(dataset, array, axis), array.channels);
+    const label = positionTitle(axis, index, calendarOf(dataset, array, axis), array.channels);
     const isNamed = axis.kind === "time" || (axis.kind === "channel" && array.channels.length > 0);
     if (label === "") return `${axis.name} ${index + 1} / ${size}`;
     const isBareNumber = /^[-\d.e]+( |$)/.test(label) && !/^-?\d+-\d\d/.test(label);

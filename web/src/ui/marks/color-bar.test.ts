@@ -3,8 +3,17 @@
 import { describe, expect, it } from "vitest";
 
 import { parseDataset, type Dataset } from "../../dataset/dataset.ts";
-import { EMPTY_VIEW, type View } from "../../view/schema.ts";
-import { barTicks, colorKey, colorMarks, labelCounts, shareOf, type ColorKey } from "./color-bar.ts";
+import type { JsonObject } from "../../json.ts";
+import { EMPTY_VIEW, type Layer, type View } from "../../view/schema.ts";
+import {
+  barTicks,
+  colorKey,
+  colorMarks,
+  labelCounts,
+  layerKey,
+  shareOf,
+  type ColorKey,
+} from "./color-bar.ts";
 import { Layout } from "./layout.ts";
 import { labelColor } from "./label-color.ts";
 
@@ -26,6 +35,40 @@ function keyOf(data: Dataset, view: Partial<View> = {}, counts: readonly number[
 
 const SIZE = { width: 800, height: 600 };
 const TRANSFER = { range: [1, 1000], map: "viridis", opacity: [] } as const;
+
+describe("the key of layers", () => {
+  const axes = ["z", "y", "x"].map((kind) => ({ name: kind, kind }));
+  const array = (name: string, more: JsonObject = {}) => ({
+    name,
+    axes,
+    levels: [{ shape: [4, 5, 6] }],
+    ...more,
+  });
+  const flags = { flag_values: [1, 2], flag_meanings: "land sea" };
+  const arrays = [
+    array("temp", { units: "K" }),
+    array("mask", { meaning: "labels", attributes: flags }),
+    array("plain"),
+  ];
+  const data = parseDataset({ name: "d", arrays });
+  const maps = new Map([["labels", new Uint8Array(768)]]);
+  const titles = (layers: readonly Layer[]) => layerKey(data, layers, maps)?.title ?? null;
+  const temp: Layer = { array: "temp", transfer: { ...TRANSFER, map: "magma" } };
+
+  it("is that of the topmost visible one with colors for values", () => {
+    expect(layerKey(data, [temp], maps)).toMatchObject({ kind: "bar", title: "temp (K)", map: "magma" });
+    expect(layerKey(data, [temp, { array: "mask" }], maps)).toMatchObject({
+      kind: "legend",
+      rows: [{ text: "land" }, { text: "sea" }],
+    });
+    expect(titles([temp, { array: "mask", visible: false }])).toBe("temp (K)");
+    expect(titles([temp, { array: "mask", opacity: 0 }])).toBe("temp (K)");
+    expect(titles([temp, { geometry: "a.ply" }])).toBe("temp (K)");
+    expect(titles([temp, { geometry: "a.ply", by: "radius", transfer: TRANSFER }])).toBe("radius");
+    expect(titles([{ array: "plain" }])).toBeNull();
+    expect(titles([])).toBeNull();
+  });
+});
 
 describe("color bar", () => {
   it("has the long name and units, and the ticks of its scale", () => {

@@ -8,10 +8,10 @@ import type { LegendEntry } from "../../dataset/legend.ts";
 import type { Stats } from "../../dataset/stats.ts";
 import { cssColor, findColormap, type Colormap } from "../../transfer/colormap.ts";
 import { scaleOver, shareBetween } from "../../transfer/value-scale.ts";
-import type { Transfer, ValueScale, View } from "../../view/schema.ts";
+import type { Layer, Transfer, ValueScale, View } from "../../view/schema.ts";
 import { labelColor } from "./label-color.ts";
 import type { Layout } from "./layout.ts";
-import { GAP, LINE, type Box, type Measure, type Shape } from "./shapes.ts";
+import { GAP, grown, LINE, type Box, type Measure, type Shape } from "./shapes.ts";
 import { logTicks, minus, numberTicks, type Tick } from "./ticks.ts";
 
 /** Maximum number of labels or channels in a legend. */
@@ -80,16 +80,48 @@ export function colorKey(
     };
   }
   if (!hasColors) return surfaceKey(array, view);
-  const { transfer } = view;
+  return transferKey(arrayTitle(array), view.transfer);
+}
+
+/** Bar of a transfer function; null for colors that do not stand for values. */
+function transferKey(title: string, transfer: Transfer | null | undefined): ColorKey | null {
   if (!transfer || transfer.map === "rgb" || transfer.map === "labels") return null;
   return {
     kind: "bar",
-    title: arrayTitle(array),
+    title,
     range: transfer.range,
     map: transfer.map,
     scale: scaleOf(transfer),
     isReversed: (transfer as Transfer & { readonly reversed?: unknown }).reversed === true,
   };
+}
+
+/** Meaning of the colors of the topmost visible layer that has some: an array, or geometry with colors by value; null if there is none. */
+export function layerKey(
+  dataset: Dataset,
+  layers: readonly Layer[],
+  colormaps: ReadonlyMap<string, Colormap>,
+): ColorKey | null {
+  const isSeen = ({ visible, opacity }: Layer) => visible !== false && (opacity ?? 1) > 0;
+  for (const layer of layers.filter(isSeen).toReversed()) {
+    const key = keyOfLayer(dataset, layer, colormaps);
+    if (key) return key;
+  }
+  return null;
+}
+
+function keyOfLayer(
+  dataset: Dataset,
+  layer: Layer,
+  colormaps: ReadonlyMap<string, Colormap>,
+): ColorKey | null {
+  if (layer.geometry !== undefined) return layer.by == null ? null : transferKey(layer.by, layer.transfer);
+  const array = layer.array === undefined ? null : findArray(dataset, layer.array);
+  if (!array) return null;
+  if (array.meaning === "colors") return packedKey(dataset, array);
+  if (layer.labels !== undefined || array.meaning === "labels")
+    return labelKey(array, null, colormaps.get("labels"));
+  return transferKey(arrayTitle(array), layer.transfer);
 }
 
 /** Scale of a transfer function: `linear` unless it says otherwise. A logarithmic one needs a range above 0. */
@@ -276,7 +308,7 @@ function barMarks(
   for (const attempt of tries) {
     const bar = attempt();
     if (bar && bar.long >= SHORTEST) {
-      layout.take(bar.box);
+      layout.take(grown(bar.box, GAP));
       const plate: Shape[] = layout.isOverData(bar.box) ? [{ kind: "plate", box: bar.box }] : [];
       return [...plate, ...(bar.isUpright ? uprightBar : levelBar)(key, bar, colors, measure)];
     }
@@ -372,7 +404,7 @@ function legendMarks(key: ColorKey & { kind: "legend" }, layout: Layout, measure
   const clear = (box: Box) => !layout.isOverData(box);
   const place = layout.corner(["right", "top"], size, clear) ?? layout.corner(["right", "top"], size);
   if (!place || rows.length === 0) return [];
-  layout.take(place);
+  layout.take(grown(place, GAP));
   const y = (row: number) => place.top + (row + 0.5) * LINE;
   const shapes: Shape[] = layout.isOverData(place) ? [{ kind: "plate", box: place }] : [];
   const text = (x: number, row: number, words: string, isBold = false): Shape => ({

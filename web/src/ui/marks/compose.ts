@@ -8,7 +8,7 @@ import type { ArrayInfo, Dataset } from "../../dataset/dataset.ts";
 import { axisMarks, boxOutline } from "./axes.ts";
 import { arrowShapes } from "../vectors/field.ts";
 import { captionMarks, positionTexts, titleText } from "./caption.ts";
-import { colorKey, colorMarks } from "./color-bar.ts";
+import { colorKey, colorMarks, layerKey } from "./color-bar.ts";
 import { convexHull, Layout } from "./layout.ts";
 import { lensOf } from "./lens.ts";
 import { orientationMarks } from "./orientation.ts";
@@ -54,7 +54,9 @@ export function composeMarks(
   }
   if (settings.colors) {
     const key = colorKey(dataset, array, view, statsShown(state)?.stats ?? null, state.colormaps);
-    if (key) shapes.push(...colorMarks(key, state.colormaps, layout, measure));
+    const ofLayer = layerKey(dataset, view.layers, state.colormaps);
+    for (const one of [key, ofLayer])
+      if (one) shapes.push(...colorMarks(one, state.colormaps, layout, measure));
   }
   if (settings.scale && volume && lens) shapes.push(...scaleMarks(volume, lens, layout, measure));
   return shapes;

@@ -54,9 +54,12 @@ export function marksOverlay(actions: Actions, canvas: HTMLCanvasElement): Marks
   return { element, update, paint };
 }
 
-/** Visible panels of the page, in pixels from the upper left corner of the picture, whose place in the page is given. */
+/** Panels of the page, and the title of the first of several pictures. */
+const PANELS = ".overlay .panel:not(.marks-menu):not([hidden]), .paned [data-pane=main] .pane-bar";
+
+/** Visible panels, in pixels from the upper left corner of the picture, whose place in the page is given. */
 function panelBoxes(fromLeft: number, fromTop: number): Box[] {
-  const panels = document.querySelectorAll<HTMLElement>(".overlay .panel:not(.marks-menu):not([hidden])");
+  const panels = document.querySelectorAll<HTMLElement>(PANELS);
   return Array.from(panels, (panel) => panel.getBoundingClientRect())
     .filter(({ width, height }) => width > 0 && height > 0)
     .map(({ left, top, right, bottom }) => ({

@@ -18,8 +18,6 @@ import {
   type Window,
 } from "./scale.ts";
 
-/** Colors of the lines. */
-export const COLORS: readonly string[] = ["#8fd3ff", "#f4bf5c", "#6fdc9b", "#ff8a80", "#c9a6ff", "#f2f2f2"];
 const MARGIN = { left: 66, right: 16, top: 12, bottom: 34 };
 /** Pixels between ticks. */
 const APART = { x: 110, y: 36 };

@@ -8,7 +8,8 @@ import { fileNameFor, saveFile } from "../../app/save.ts";
 import type { Component, State } from "../../app/state.ts";
 import { calendarOf, positionLabel } from "../../dataset/labels.ts";
 import { checkbox, el, textButton } from "../dom.ts";
-import { Chart, COLORS, showText } from "./chart.ts";
+import { Chart, showText } from "./chart.ts";
+import { lineColor } from "./colors.ts";
 import { areOfOnePart, columnsCsv, type PlotColumns } from "./columns.ts";
 import { byUnits, linesBeside, MAX_SHOWN, placesIn } from "./lines.ts";
 import { LineRequests, type LineRequest } from "./requests.ts";
@@ -141,7 +142,7 @@ export function plots(page: PlotsPage): Component {
       const chart = drawn.get(group.units) ?? newChart(group.units);
       const data = group.lines.flatMap((one) => {
         const columns = requests.columnsOf(one.name);
-        const color = COLORS[names.indexOf(one.name) % COLORS.length] ?? "";
+        const color = lineColor(names.indexOf(one.name));
         return columns
           ? [{ name: one.title === "" ? one.name : `${one.name} (${one.title})`, color, columns }]
           : [];

@@ -1,13 +1,14 @@
-//! Pinned places: their list, the measurements between them, and their crosses in the picture.
+//! Pinned places: their list, and the measurements between them.
 
 import { texts } from "../../texts/texts.ts";
 import type { State } from "../../app/state.ts";
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import type { Vec3 } from "../../view/schema.ts";
 import { length, sub } from "../../camera/vec.ts";
-import { el, iconButton, setOptions, svg, textButton } from "../dom.ts";
-import { positionsOf } from "./project.ts";
-import { layerAxis, pickedSize } from "./requests.ts";
+import { el, iconButton, setOptions, setText, textButton } from "../dom.ts";
+import { pinMarks } from "./pin-marks.ts";
+import { presenceOf } from "./presence.ts";
+import { layerAxis } from "./requests.ts";
 import { resultList, type ResultsHost } from "./results.ts";
 import { pinPython, pinsCsv, placeLines, type NumberedPlace } from "./text.ts";
 import type { PickedPlace } from "./place.ts";
@@ -17,7 +18,8 @@ export const MAX_PINS = 32;
 
 export interface PinPanel {
   readonly element: HTMLElement;
-  readonly crosses: SVGSVGElement;
+  /** Crosses and lines over the picture. */
+  readonly marks: SVGSVGElement;
   add(place: PickedPlace): NumberedPlace;
   update(state: State): void;
 }
@@ -31,7 +33,9 @@ export function distanceText(a: PickedPlace, b: PickedPlace): string {
 export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
   let pins: NumberedPlace[] = [];
   let nextId = 1;
-  const crosses = svg("svg", { class: "probe-crosses", "aria-hidden": "true" });
+  const marks = pinMarks();
+  /** Line of each pin that says what of it the picture does not show. */
+  const notes = new Map<NumberedPlace, HTMLElement>();
   const list = el("ul", { class: "probe-pins" });
   const results = resultList(host);
   const [from, to] = [select(texts.probe.fromPin), select(texts.probe.toPin)];
@@ -85,12 +89,14 @@ export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
       redraw();
     }),
   );
+  const hint = el("p", { class: "hint" }, texts.probe.howToPin);
   const body = el(
     "div",
     { class: "probe-body" },
     list,
     pinButtons,
     between,
+    hint,
     el("div", { class: "probe-buttons" }, profile, box, series, polygon, clip),
     results.element,
   );
@@ -100,6 +106,8 @@ export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
     el("summary", {}, texts.probe.valuesAndMeasurements),
     body,
   );
+  // Lines of measurements are drawn while they can be read.
+  element.addEventListener("toggle", changed);
   for (const own of [from, to])
     own.addEventListener("change", () => {
       showDistance();
@@ -117,6 +125,7 @@ export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
   }
 
   function redraw(): void {
+    notes.clear();
     list.replaceChildren(
       ...pins.map((pin) => {
         const remove = iconButton("close", texts.probe.removePin(pin.id), "", () => {
@@ -125,11 +134,16 @@ export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
         });
         remove.classList.add("small");
         const [first = "", ...rest] = placeLines(pin.place);
+        const [whole = "", ...wholeRest] = placeLines(pin.place, "whole");
+        const value = el("span", { title: whole }, first);
+        const note = el("p", { class: "hint probe-elsewhere", hidden: true });
+        notes.set(pin, note);
         return el(
           "li",
           {},
-          el("div", { class: "probe-pin-head" }, el("b", {}, String(pin.id)), el("span", {}, first), remove),
-          ...rest.map((line) => el("p", { class: "hint" }, line)),
+          el("div", { class: "probe-pin-head" }, el("b", {}, String(pin.id)), value, remove),
+          ...rest.map((line, i) => el("p", { class: "hint", title: wholeRest[i] ?? line }, line)),
+          note,
           textButton(
             texts.probe.copyPython,
             () => {
@@ -156,36 +170,32 @@ export function pinPanel(host: ResultsHost, changed: () => void): PinPanel {
     return pin;
   };
   const update = (state: State) => {
-    element.hidden = state.array === null;
+    const { array, view } = state;
+    element.hidden = array === null;
     pinButtons.hidden = pins.length === 0;
     between.hidden = pins.length < 2;
-    profile.hidden = box.hidden = pins.length < 2;
-    polygon.hidden = pins.length < 3;
-    series.hidden = pins.length === 0 || !(state.array?.axes.some(({ kind }) => kind === "time") ?? false);
-    drawCrosses(state);
+    hint.hidden = pins.length > 1;
+    series.hidden = !(array?.axes.some(({ kind }) => kind === "time") ?? false);
+    const placed = pins.filter(({ place }) => place.world !== null).length;
+    const needsTwo = placed < 2 ? texts.probe.needsTwoPins : "";
+    const needsOther = from.value === to.value ? texts.probe.needsOtherPin : "";
+    enable(profile, needsTwo || needsOther);
+    enable(box, needsTwo || needsOther);
+    enable(series, placed < 1 ? texts.probe.needsPin : "");
+    enable(polygon, placed < 3 ? texts.probe.needsThreePins : "");
+    for (const [{ place }, line] of notes) {
+      const { note } = array ? presenceOf(place, array, view) : { note: "" };
+      setText(line, note);
+      line.hidden = note === "";
+    }
+    marks.draw(state, pins, element.open ? results.listed() : []);
   };
 
-  /** Draws a cross for each pin where its place lies in the picture. */
-  function drawCrosses(state: State): void {
-    const { camera, stereo } = state.view;
-    const { width, height } = pickedSize(state);
-    crosses.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    const pixel = Math.max(1, height / Math.max(1, crosses.clientHeight));
-    const cross = (pin: NumberedPlace) => {
-      const { world } = pin.place;
-      if (!world || !camera) return [];
-      return positionsOf(world, camera, { width, height }, stereo).map(({ x, y }) =>
-        svg(
-          "g",
-          { transform: `translate(${x} ${y}) scale(${pixel})`, class: "probe-cross" },
-          svg("path", { class: "halo", d: "M-9 0H-3M3 0H9M0 -9V-3M0 3V9" }),
-          svg("path", { d: "M-9 0H-3M3 0H9M0 -9V-3M0 3V9" }),
-          svg("text", { x: 8, y: -6 }, String(pin.id)),
-        ),
-      );
-    };
-    crosses.replaceChildren(...pins.flatMap(cross));
-  }
+  return { element, marks: marks.element, add, update };
+}
 
-  return { element, crosses, add, update };
+/** Enables a button, or disables it for a reason that its tooltip says. */
+function enable(button: HTMLButtonElement, reason: string): void {
+  button.disabled = reason !== "";
+  button.title = reason;
 }

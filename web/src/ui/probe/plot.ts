@@ -1,20 +1,21 @@
 //! Plots of values along a line or over time, as SVG. The geometry is computed here and drawn by `plotElement`.
 
 import { texts } from "../../texts/texts.ts";
-import { formatNumber, formatUnits } from "../../dataset/labels.ts";
+import { formatNumber, formatUnits, shortUnits } from "../../dataset/labels.ts";
 import { svg } from "../dom.ts";
+import { lineColor } from "../plots/colors.ts";
 import type { MeasuredValues, Profile, Series } from "./measured.ts";
 
 /** Size of the drawing, in units of its view box. */
 export const PLOT = { width: 280, height: 120, left: 46, right: 8, top: 8, bottom: 22 };
-/** Colors of the lines, one for each channel. */
-const COLORS = ["#8fd3ff", "#f4bf5c", "#6fdc9b", "#ff8a80", "#c9a6ff", "#f2f2f2"];
 
 export interface PlotData {
   /** Ascending. */
   readonly x: readonly number[];
   readonly lines: readonly { readonly name: string; readonly y: readonly (number | null)[] }[];
   readonly xLabels: readonly [string, string];
+  /** Whole texts of these labels, with the date from which times are counted. */
+  readonly xTitles: readonly [string, string];
   readonly yUnits: string;
   /** Describes the plot for screen readers. */
   readonly title: string;
@@ -39,21 +40,24 @@ export function plotOf(measured: Profile | Series): PlotData {
     const x = measured.distance;
     const end = `${formatNumber(x.at(-1) ?? 0)} ${formatUnits(measured.worldUnits)}`.trim();
     const title = texts.measured.alongLine(measured.array, end);
-    return { x, lines, xLabels: ["0", end], yUnits: measured.units, title };
+    const xLabels = ["0", end] as const;
+    return { x, lines, xLabels, xTitles: xLabels, yUnits: measured.units, title };
   }
   const known = measured.coordinate.filter((value) => value !== null);
   const isAscending = known.every((value, at) => at === 0 || value > (known[at - 1] ?? value));
   const x = known.length === measured.time.length && isAscending ? known : measured.time;
-  const label = (at: number) => {
+  const label = (at: number, units: string) => {
     const coordinate = measured.coordinate[at];
     if (measured.text[at]) return measured.text[at];
     return coordinate === null || coordinate === undefined
-      ? String(measured.time[at] ?? 0)
-      : formatNumber(coordinate);
+      ? texts.measured.step(measured.axes[measured.timeAxis] ?? "", measured.time[at] ?? 0)
+      : `${formatNumber(coordinate)} ${units}`.trim();
   };
-  const xLabels = [label(0), label(measured.time.length - 1)] as const;
-  const title = texts.measured.overTime(measured.array, xLabels[0], xLabels[1]);
-  return { x, lines, xLabels, yUnits: measured.units, title };
+  const last = measured.time.length - 1;
+  const ends = (units: string) => [label(0, units), label(last, units)] as const;
+  const [xLabels, xTitles] = [ends(shortUnits(measured.timeUnits)), ends(formatUnits(measured.timeUnits))];
+  const title = texts.measured.overTime(measured.array, xTitles[0], xTitles[1]);
+  return { x, lines, xLabels, xTitles, yUnits: measured.units, title };
 }
 
 /** Computes the paths of a plot; equal values lie in the middle. */
@@ -93,15 +97,13 @@ export function plotGeometry({ x, lines }: PlotData): PlotGeometry {
 export function plotElement(data: PlotData): SVGSVGElement {
   const { paths, low, high } = plotGeometry(data);
   const { width, height, left, right, top, bottom } = PLOT;
-  const text = (value: string, x: number, y: number, anchor: string) =>
-    svg("text", { x, y, "text-anchor": anchor, class: "plot-text" }, value);
+  const text = (value: string, x: number, y: number, anchor: string, whole = value) =>
+    svg("text", { x, y, "text-anchor": anchor, class: "plot-text" }, svg("title", {}, whole), value);
   const frame = svg("path", {
     class: "plot-frame",
     d: `M${left} ${top}V${height - bottom}H${width - right}`,
   });
-  const lines = paths.map((d, at) =>
-    svg("path", { class: "plot-line", d, stroke: COLORS[at % COLORS.length] ?? "" }),
-  );
+  const lines = paths.map((d, at) => svg("path", { class: "plot-line", d, stroke: lineColor(at) }));
   const element = svg(
     "svg",
     { class: "plot", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": data.title },
@@ -110,8 +112,8 @@ export function plotElement(data: PlotData): SVGSVGElement {
     text(formatNumber(high), left - 4, top + 7, "end"),
     text(formatNumber(low), left - 4, height - bottom, "end"),
     text(formatUnits(data.yUnits), left - 4, (top + height - bottom) / 2, "end"),
-    text(data.xLabels[0], left, height - 6, "start"),
-    text(data.xLabels[1], width - right, height - 6, "end"),
+    text(data.xLabels[0], left, height - 6, "start", data.xTitles[0]),
+    text(data.xLabels[1], width - right, height - 6, "end", data.xTitles[1]),
   );
   data.lines.forEach(({ name }, at) => {
     if (data.lines.length > 1)
@@ -122,7 +124,7 @@ export function plotElement(data: PlotData): SVGSVGElement {
             x: width - right,
             y: top + 8 + 11 * at,
             "text-anchor": "end",
-            fill: COLORS[at % COLORS.length] ?? "",
+            fill: lineColor(at),
           },
           name,
         ),

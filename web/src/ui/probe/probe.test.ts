@@ -5,12 +5,20 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Calls, MAX_CALLS } from "../../app/calls.ts";
 import type { Camera } from "../../view/schema.ts";
 import type { ToWorker } from "../../worker/messages.ts";
-import { parseMeasured, type Profile } from "./measured.ts";
+import { parseMeasured, type Profile, type Series } from "./measured.ts";
 import { parsePicks, type PickedPlace } from "./place.ts";
 import { plotGeometry, plotOf } from "./plot.ts";
 import { positionsOf } from "./project.ts";
 import { ClickDetector, PointerRest, REST_MILLIS, type Position } from "./rest.ts";
-import { measuredCsv, measuredPython, pinPython, pinsCsv, placeLines, spokenText } from "./text.ts";
+import {
+  measuredCsv,
+  measuredPython,
+  pinPython,
+  pinsCsv,
+  placeLines,
+  shortNumber,
+  spokenText,
+} from "./text.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -171,11 +179,36 @@ describe("texts of a place", () => {
   it("begin with the value and its units, and end with the place", () => {
     expect(placeLines(place)).toEqual([
       "rho: 5.7 kg m⁻³",
-      "time 3: 2024-03-02   z 10",
-      "Slice 2 at 1.5, 2, -3 km",
+      "Along the axes: time 3: 2024-03-02 · z 10",
+      "Slice 2 · In world space: 1.5, 2, -3 km",
     ]);
     expect(placeLines(nothing)).toEqual(["Nothing here"]);
     expect(spokenText({ id: 4, place })).toBe("Pin 4: rho 5.7 kg m⁻³ at time 3: 2024-03-02, z 10");
+  });
+
+  it("have at most seven digits to be read, and all of them in tooltips and copies", () => {
+    const element = { ...place.value?.elements[0], text: "375.46668887138367" };
+    const long = with_({ elements: [element], units: "" });
+    expect([placeLines(long)[0], placeLines(long, "whole")[0]]).toEqual([
+      "rho: 375.4667",
+      "rho: 375.46668887138367",
+    ]);
+    expect(pinsCsv([{ id: 1, place: long }])).toContain(",375.46668887138367,");
+    const texts = ["1.23456789e-12", "123456789012", "-0.1", "nan", "12, 30", "16777216.5"];
+    expect(texts.map(shortNumber)).toEqual([
+      "1.234568e-12",
+      "123456789012",
+      "-0.1",
+      "nan",
+      "12, 30",
+      "16777220",
+    ]);
+    const [time] = place.value?.axes ?? [];
+    const axes = [{ ...time, coordinate: 366, units: "hour since 0000-01-01", text: null }];
+    expect([placeLines(with_({ axes }))[1], placeLines(with_({ axes }), "whole")[1]]).toEqual([
+      "Along the axes: time 3: 366 h",
+      "Along the axes: time 3: 366 hour since 0000-01-01",
+    ]);
   });
 
   it("say what is missing, which label it is, and which level was read", () => {
@@ -253,6 +286,11 @@ describe("measurements", () => {
       text: ["2000-01-11", "2000-01-21"],
       channels: [{ channel: null, name: null, stored: [1, 2], decoded: [1, 2], missing: [false, false] }],
     });
+    expect(plotOf(series as Series).xLabels).toEqual(["2000-01-11", "2000-01-21"]);
+    const undated = { ...(series as Series), timeUnits: "hour since 0000-01-01", text: [null, null] };
+    expect(plotOf(undated).xLabels).toEqual(["10 h", "20 h"]);
+    expect(plotOf(undated).xTitles).toEqual(["10 hour since 0000-01-01", "20 hour since 0000-01-01"]);
+    expect(plotOf({ ...undated, coordinate: [null, null] }).xLabels).toEqual(["t 0", "t 2"]);
     expect(measuredCsv(series)).toBe(
       "t index,t,date,stored,decoded\r\n0,10,2000-01-11,1,1\r\n2,20,2000-01-21,2,2\r\n",
     );

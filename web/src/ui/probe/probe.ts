@@ -55,6 +55,9 @@ export function probe(host: ProbeHost, canvas: HTMLCanvasElement): ProbeComponen
       calls: host.calls,
       state: () => host.state,
       say,
+      listed: () => {
+        pins.update(host.state);
+      },
       url: () => dataAddress(window.location.host, host.state.dataset?.name ?? ""),
       copy: (text, what) => {
         void copyText(text).then((isCopied) => {
@@ -67,7 +70,7 @@ export function probe(host: ProbeHost, canvas: HTMLCanvasElement): ProbeComponen
     },
   );
   const element = el("div", { class: "probe" }, readout, message, spoken, pins.element);
-  canvas.after(pins.crosses);
+  canvas.after(pins.marks);
 
   /** Position in the picture, in its pixels, of one in the canvas. */
   const inPicture = ({ x, y }: Position): Position => {

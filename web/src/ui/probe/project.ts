@@ -1,9 +1,10 @@
-//! Positions in the picture of points of world space: for the crosses of pinned places.
+//! Positions in the picture of points of world space: for the crosses of pinned places and the lines of measurements.
 
 import { basis, distance, type Size } from "../../camera/camera.ts";
 import { dot, sub } from "../../camera/vec.ts";
 import type { Camera, Vec3 } from "../../view/schema.ts";
 import type { Position } from "./rest.ts";
+import { between } from "./shapes.ts";
 
 /** Nearest depth in front of the eye, as a share of the distance to the point. */
 const NEAREST = 1e-9;
@@ -19,6 +20,25 @@ export function positionsOf(point: Vec3, camera: Camera, size: Size, parallax: n
   return [-apart, apart].flatMap((aside, eye) =>
     visible(project(point, camera, half, aside), half).map(({ x, y }) => ({ x: x + eye * half.width, y })),
   );
+}
+
+/** Steps in which the visible part of a line is found that begins or ends behind the eye. */
+const STEPS = 64;
+
+/** Ends of a line in a picture, also beside it; of one that is partly behind the eye those of the rest. Null if all of it is. */
+export function lineOf(
+  [from, to]: readonly [Vec3, Vec3],
+  camera: Camera,
+  size: Size,
+): readonly [Position, Position] | null {
+  const [a, b] = [project(from, camera, size, 0), project(to, camera, size, 0)];
+  if (a && b) return [a, b];
+  if (!a && !b) return null;
+  const seen = Array.from({ length: STEPS + 1 }, (_, i) => {
+    return project(between(from, to, i / STEPS), camera, size, 0);
+  }).filter((position) => position !== null);
+  const [first, last] = [seen[0], seen.at(-1)];
+  return first && last ? [first, last] : null;
 }
 
 function visible(position: Position | null, size: Size): Position[] {

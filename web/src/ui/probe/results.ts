@@ -7,6 +7,7 @@ import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import { el, iconButton, textButton } from "../dom.ts";
 import type { Region, ShownMeasured } from "./measured.ts";
 import { plotElement, plotOf } from "./plot.ts";
+import { positionsShown, type AxisIndex } from "./presence.ts";
 import { requestMeasurement, type Measurement } from "./requests.ts";
 import { measuredCsv, measuredPython } from "./text.ts";
 
@@ -19,21 +20,39 @@ export interface ResultsHost {
   copy(text: string, what: string): void;
   url(): string;
   say(text: string): void;
+  /** Other results are listed than before. */
+  listed(): void;
+}
+
+/** A measurement in the list, and the array and positions that it was made at. */
+export interface ListedResult {
+  readonly measurement: Measurement;
+  readonly array: string;
+  readonly axes: readonly AxisIndex[];
+}
+
+export interface ResultList {
+  readonly element: HTMLElement;
+  start(title: string, measurement: Measurement): void;
+  /** Results in the list, the newest first. */
+  listed(): readonly ListedResult[];
 }
 
 /** Start measurements, and show them, the newest first. */
-export function resultList(host: ResultsHost): {
-  element: HTMLElement;
-  start: (title: string, measurement: Measurement) => void;
-} {
+export function resultList(host: ResultsHost): ResultList {
   const element = el("div", { class: "probe-results" });
+  const all = new Map<Element, ListedResult>();
   const start = (title: string, measurement: Measurement) => {
+    const { array, view } = host.state();
+    if (!array) return;
     const bar = el("progress", { max: 1, "aria-label": title });
     const body = el("div", {}, bar);
     let cancel: () => void = () => undefined;
     const close = iconButton("close", texts.probe.remove, "", () => {
       cancel();
       box.remove();
+      all.delete(box);
+      host.listed();
     });
     close.classList.add("small");
     const box = el(
@@ -42,8 +61,20 @@ export function resultList(host: ResultsHost): {
       el("div", { class: "group-head" }, el("h3", {}, title), close),
       body,
     );
+    const show = (...content: Node[]) => {
+      body.replaceChildren(...content);
+      // The panel is small: what was asked for would lie below its edge.
+      if (box.isConnected) box.scrollIntoView({ block: "nearest" });
+    };
     element.prepend(box);
-    while (element.childElementCount > MAX_RESULTS) element.lastElementChild?.remove();
+    while (element.childElementCount > MAX_RESULTS) {
+      const oldest = element.lastElementChild;
+      if (oldest) all.delete(oldest);
+      oldest?.remove();
+    }
+    all.set(box, { measurement, array: array.name, axes: positionsShown(array, view) });
+    host.listed();
+    box.scrollIntoView({ block: "nearest" });
     cancel = requestMeasurement(host.calls, host.state(), measurement, {
       progress: (done, total) => {
         bar.max = total;
@@ -51,15 +82,15 @@ export function resultList(host: ResultsHost): {
       },
       measured: (measured) => {
         if (measured.kind === "points") return;
-        body.replaceChildren(...shown(host, measured));
+        show(...shown(host, measured));
         host.say(`${title}: ${summary(measured)}`);
       },
       ended: (reason) => {
-        if (reason !== null) body.replaceChildren(el("p", { class: "hint" }, reason));
+        if (reason !== null) show(el("p", { class: "hint" }, reason));
       },
     });
   };
-  return { element, start };
+  return { element, start, listed: () => [...all.values()].toReversed() };
 }
 
 function shown(host: ResultsHost, measured: ShownMeasured): HTMLElement[] {

@@ -1,7 +1,7 @@
 //! Texts about values: lines of the readout, tables, and the Python line that gives the same numbers.
 
 import { texts } from "../../texts/texts.ts";
-import { formatNumber, formatPlace, formatUnits } from "../../dataset/labels.ts";
+import { formatNumber, formatPlace, formatUnits, shortUnits } from "../../dataset/labels.ts";
 import type { MeasuredValues, Profile, Region, Series, ShownMeasured } from "./measured.ts";
 import {
   placeValues,
@@ -17,22 +17,40 @@ export interface NumberedPlace {
   readonly place: PickedPlace;
 }
 
+/** Form of numbers and units: short to be read, or whole as a tooltip. Copies have their own, whole one. */
+export type TextForm = "short" | "whole";
+
+/** Most significant digits of numbers in the short form. */
+const SHORT_DIGITS = 7;
+
 function withUnits(text: string, units: string): string {
   return units === "" ? text : `${text} ${formatUnits(units)}`;
 }
 
+/** Rounds a number that has more digits than are read. Whole numbers stay exact: they may be labels or identifiers. */
+export function shortNumber(text: string): string {
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value) || /^[+-]?\d+$/.test(text)) return text;
+  const short = String(Number(value.toPrecision(SHORT_DIGITS))).replace("e+", "e");
+  return short.length < text.length ? short : text;
+}
+
+const inForm = (text: string, form: TextForm) => (form === "short" ? shortNumber(text) : text);
+
 /** One element: its name if it is a label, its value with units, or why it has none. */
-export function elementText(element: PickedElement, units: string): string {
+export function elementText(element: PickedElement, units: string, form: TextForm = "short"): string {
   const channel = element.channel === null ? "" : `${element.channel} `;
-  if (element.missing !== null) return channel + texts.probe.missing(element.missing, element.stored);
-  const value = withUnits(element.text, units);
+  if (element.missing !== null)
+    return channel + texts.probe.missing(element.missing, inForm(element.stored, form));
+  const value = withUnits(inForm(element.text, form), units);
   if (element.label !== null) return `${channel}${element.label} (${value})`;
   return `${channel}${value}`;
 }
 
 /** The value of an array at a place; that of the level drawn is named as such. */
-export function valueText(value: PickedValue): string {
-  if (value.elements.length > 0) return value.elements.map((e) => elementText(e, value.units)).join(", ");
+export function valueText(value: PickedValue, form: TextForm = "short"): string {
+  if (value.elements.length > 0)
+    return value.elements.map((element) => elementText(element, value.units, form)).join(", ");
   if (value.drawn)
     return texts.probe.valueOfLevel(
       withUnits(formatNumber(value.drawn.value), value.units),
@@ -42,11 +60,14 @@ export function valueText(value: PickedValue): string {
 }
 
 /** Position along an axis: its date, name or coordinate, and its index. */
-export function axisText(axis: AxisPosition): string {
+export function axisText(axis: AxisPosition, form: TextForm = "short"): string {
   const index = `${axis.name} ${axis.index}`;
   if (axis.text !== null) return `${index}: ${axis.text}`;
   if (axis.coordinate === null || Number.isNaN(axis.coordinate)) return index;
-  return `${index}: ${withUnits(formatPlace(axis.coordinate), axis.units)}`;
+  const units = form === "short" ? shortUnits(axis.units) : formatUnits(axis.units);
+  // Times may have many digits before those that differ.
+  const place = formatPlace(axis.coordinate);
+  return `${index}: ${axis.kind === "time" ? place : inForm(place, form)} ${units}`.trimEnd();
 }
 
 /** Returns the name of the part of the picture that was hit. */
@@ -68,24 +89,26 @@ export function hitText(place: PickedPlace): string {
   }
 }
 
-/** Lines of the readout: the value first. */
-export function placeLines(place: PickedPlace): string[] {
+/** Separates positions on one line. */
+const BETWEEN = " · ";
+
+/** Lines of the readout: the value first, then the place along the axes of the array and in world space. */
+export function placeLines(place: PickedPlace, form: TextForm = "short"): string[] {
   const { value } = place;
   if (!value) return [hitText(place)];
-  const lines = placeValues(place).map((own) => `${own.array}: ${valueText(own)}`);
-  lines.push(value.axes.map(axisText).join("   "));
+  const number = (along: number) => inForm(formatPlace(along), form);
+  const lines = placeValues(place).map((own) => `${own.array}: ${valueText(own, form)}`);
+  lines.push(texts.probe.alongAxes(value.axes.map((axis) => axisText(axis, form)).join(BETWEEN)));
   if (value.coordinates.length > 0)
     lines.push(
       value.coordinates
-        .map((own) => `${own.name} ${withUnits(formatPlace(own.coordinate), own.units)}`)
-        .join("   "),
+        .map((own) => `${own.name} ${withUnits(number(own.coordinate), own.units)}`)
+        .join(BETWEEN),
     );
   const where = place.world
-    ? texts.probe.place(
-        withUnits(place.world.map((along) => formatPlace(along)).join(", "), place.worldUnits),
-      )
+    ? texts.probe.inWorld(withUnits(place.world.map(number).join(", "), place.worldUnits))
     : "";
-  const what = [hitText(place), where].filter((part) => part !== "").join(" ");
+  const what = [hitText(place), where].filter((part) => part !== "").join(BETWEEN);
   if (what !== "") lines.push(what);
   if (value.note !== null) lines.push(value.note);
   return lines;
@@ -95,7 +118,7 @@ export function placeLines(place: PickedPlace): string[] {
 export function spokenText({ id, place }: NumberedPlace): string {
   const { value } = place;
   if (!value) return texts.probe.pin(id, hitText(place));
-  const where = value.axes.map(axisText).join(", ");
+  const where = value.axes.map((axis) => axisText(axis)).join(", ");
   return texts.probe.pinnedValue(id, `${value.array} ${valueText(value)}`, where);
 }
 

@@ -3,12 +3,12 @@
 
 import { texts } from "../../texts/texts.ts";
 import type { Axis } from "../../dataset/dataset.ts";
-import { positionLabel } from "../../dataset/labels.ts";
+import { positionLabel, positionTitle } from "../../dataset/labels.ts";
 import { nearestIndex, type Typed } from "../../dataset/position.ts";
 import { el } from "../dom.ts";
 
-/** Width of the field, characters: a date with a time of day. */
-const MAX_CHARS = 17;
+/** Widest field, characters: a date with a time of day to a thousandth of a second. */
+const MAX_CHARS = 24;
 
 export interface JumpField {
   readonly element: HTMLElement;
@@ -44,7 +44,9 @@ export function jumpField(
     const text = label();
     if (input.value !== text) input.value = text;
     input.size = Math.min(Math.max(5, text.length), MAX_CHARS);
-    input.title = text.length > MAX_CHARS ? `${text}. ${title}` : title;
+    const whole = positionTitle(axis, shown, calendar, channels);
+    input.title =
+      whole !== text || text.length > MAX_CHARS ? `${whole === "" ? text : whole}. ${title}` : title;
   };
   const complain = (text: string) => {
     problem.textContent = text;

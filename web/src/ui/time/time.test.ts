@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Axis } from "../../dataset/dataset.ts";
+import { positionLabel, positionTitle, shortUnits } from "../../dataset/labels.ts";
 import { completeBackground } from "./axes.ts";
 import { typedIndex } from "./jump.ts";
 
@@ -26,6 +27,26 @@ describe("jumping along an axis", () => {
     expect(typedIndex("860 hPa", level, 3, "standard", [])).toEqual({ place: 1 });
     const time = axis("time", "time", { kind: "regular", origin: 0, step: 30 }, "days since 2000-01-01");
     expect(typedIndex("2000-03-02", time, 12, "360_day", [])).toEqual({ place: 2 });
+  });
+
+  it("has a short label for times that are no dates, whose whole text has the date they are counted from", () => {
+    const values = [366, 1096.485, 1826.97];
+    const time = axis("TIME", "time", { kind: "explicit", values }, "hour since 0000-01-01 00:00:00");
+    expect(positionLabel(time, 0)).toBe("366 h");
+    expect(positionTitle(time, 0)).toBe("366 hour since 0000-01-01 00:00:00");
+    for (const typed of ["366 h", "366 hours", "366", "366 hour since 0000-01-01 00:00:00"])
+      expect(typedIndex(typed, time, 3, "standard", [])).toEqual({ place: 0 });
+    expect(typedIndex("366 d", time, 3, "standard", [])).toHaveProperty("problem");
+    const dated = axis("time", "time", { kind: "regular", origin: 0, step: 1 }, "days since 2000-01-01");
+    expect([positionLabel(dated, 1), positionTitle(dated, 1)]).toEqual(["2000-01-02", "2000-01-02"]);
+    const level = axis("lev", "other", { kind: "regular", origin: 0, step: 5 }, "degrees_north");
+    expect([positionLabel(level, 1), positionTitle(level, 1)]).toEqual(["5 °N", "5 °N"]);
+    expect(["months since 1", "Seconds since 1970-01-01", "ms", ""].map(shortUnits)).toEqual([
+      "months",
+      "s",
+      "ms",
+      "",
+    ]);
   });
 
   it("lights the runs of complete steps", () => {

@@ -2,6 +2,7 @@
 
 pub(crate) mod accumulated;
 pub(crate) mod corners;
+pub(crate) mod dimming;
 pub(crate) mod level_fade;
 pub(crate) mod lookup;
 pub(crate) mod opacity_correction;

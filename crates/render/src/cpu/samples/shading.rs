@@ -5,8 +5,8 @@ use std::cell::Cell;
 
 use crate::blocks::voxel::MissingValues;
 use crate::cpu::color_by::{ColorBlock, ColorLookup, LocalMap, StepColors};
-use crate::cpu::dimming::Dimming;
 use crate::cpu::layers::StepLayers;
+use crate::cpu::samples::dimming::Dimming;
 use crate::cpu::table::TransferTable;
 use crate::scene::light::Metric;
 use crate::simd::{Simd, each_axis};

@@ -12,7 +12,7 @@ use glam::{DVec3, Vec3};
 
 use crate::blocks::BlockTable;
 use crate::blocks::voxel::Voxel;
-use crate::cpu::dimming::occlusion::{OcclusionGrid, cells_from_local};
+use crate::cpu::samples::dimming::occlusion::{OcclusionGrid, cells_from_local};
 use crate::cpu::samples::shading::BlockRays;
 use crate::cpu::table::TransferTables;
 use crate::scene::camera::Lens;

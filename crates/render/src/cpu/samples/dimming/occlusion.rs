@@ -55,11 +55,11 @@ pub struct OcclusionGrid {
 #[derive(Debug)]
 pub(crate) struct OcclusionMemo<T>(Arc<Mutex<Vec<Remembered<T>>>>);
 
-type Remembered<T> = (Source<T>, Arc<OcclusionGrid>);
+type Remembered<T> = (GridSource<T>, Arc<OcclusionGrid>);
 
 /// Data that a grid is made from: number of the tables, and blocks. Weak references keep addresses unique.
 #[derive(Debug)]
-struct Source<T>(u64, Vec<Weak<Resident<T>>>);
+struct GridSource<T>(u64, Vec<Weak<Resident<T>>>);
 
 impl<T> Default for OcclusionMemo<T> {
     fn default() -> Self {
@@ -73,7 +73,7 @@ impl<T> Clone for OcclusionMemo<T> {
     }
 }
 
-impl<T> PartialEq for Source<T> {
+impl<T> PartialEq for GridSource<T> {
     fn eq(&self, other: &Self) -> bool {
         let (Self(number, blocks), Self(others_number, others)) = (self, other);
         number == others_number
@@ -97,7 +97,7 @@ impl OcclusionGrid {
             .map(|(_, block)| block)
             .filter(|block| block.level_index == level_index)
             .collect();
-        let source = Source(tables.number, sources.iter().map(|block| Arc::downgrade(block)).collect());
+        let source = GridSource(tables.number, sources.iter().map(|block| Arc::downgrade(block)).collect());
         let mut remembered = blocks.occlusion.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, grid)) = remembered.iter().find(|(other, _)| *other == source) {
             return Some(Arc::clone(grid));
